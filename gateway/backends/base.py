@@ -1,0 +1,122 @@
+"""The seam between the pipeline and whatever generates: requests in, events out.
+
+A backend knows nothing of caches and HTTP responses. It raises an error of `gateway.errors` before
+its first event where the request itself is at fault, so the caller still gets a proper status.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+
+class TopLogprob(msgspec.Struct, frozen=True):
+    """One alternative of a token position."""
+
+    token: str
+    logprob: float
+    bytes: list[int] | None = None
+
+
+class TokenLogprob(msgspec.Struct, frozen=True):
+    """OpenAI's logprobs entry for one emitted token."""
+
+    token: str
+    logprob: float
+    bytes: list[int] | None = None
+    top_logprobs: list[TopLogprob] = []
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Token counts of one request over all its choices; cached ones are part of the prompt's."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class Delta(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """More of one choice. ``extra`` carries delta fields we relay without reading them."""
+
+    index: int = 0
+    text: str = ""
+    refusal: str | None = None
+    tool_calls: list[dict[str, Any]] = []
+    logprobs: list[TokenLogprob] = []
+    extra: dict[str, Any] = {}
+
+
+class Finish(msgspec.Struct, frozen=True, tag=True):
+    """One choice is complete; ``reason`` is the API's finish_reason (stop, length, tool_calls…)."""
+
+    index: int
+    reason: str
+
+
+class Final(msgspec.Struct, frozen=True, tag=True):
+    """The whole request is complete; always the last event, and only after every `Finish`."""
+
+    usage: Usage
+
+
+Event = Delta | Finish | Final
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One generation. ``body`` is the validated chat request as decoded JSON, without ``strata``.
+
+    ``salt`` separates tenants in any shared state of the backend (KV blocks).
+    """
+
+    request_id: str
+    model: str
+    body: dict[str, Any]
+    salt: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model a backend serves. ``fingerprint`` changes when its answers may change."""
+
+    model_id: str
+    owned_by: str
+    fingerprint: str
+    created: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PartHealth:
+    """State of one part: ``ok`` says whether it can do its work now."""
+
+    ok: bool
+    state: Literal["ready", "starting", "down", "off"]
+    detail: str = ""
+
+
+class Backend(Protocol):
+    """Something that answers chat requests."""
+
+    name: str
+
+    def models(self) -> list[ModelInfo]:
+        """List what can be asked for now."""
+        ...
+
+    def stream(self, work: Work) -> AsyncIterator[Event]:
+        """Generate; closing the iterator aborts the work within one step.
+
+        Raises:
+            BadRequest: the request cannot be served as it is (before the first event).
+            BackendError: the backend is down, or broke (also after events were given).
+        """
+        ...
+
+    async def health(self) -> PartHealth:
+        """Say whether requests can be served now."""
+        ...
+
+    async def close(self) -> None:
+        """Release everything; idempotent."""
+        ...

@@ -1,0 +1,27 @@
+"""What an engine is built from; knows no environment and no files but the model folder."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+EvictionName = Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """Settings of one engine process.
+
+    ``kv_tokens`` is the device pool's size in tokens, rounded down to whole blocks;
+    ``max_batch_tokens`` bounds the tokens of one step, ``max_sequences`` those that run at once.
+    """
+
+    model_path: Path
+    dtype: str = "auto"  # auto | float32 | bfloat16 | float16
+    device: str = "auto"  # auto | cpu | cuda | cuda:N
+    block_size: int = 16
+    kv_tokens: int = 32_768
+    max_batch_tokens: int = 512
+    max_sequences: int = 32
+    eviction: EvictionName = "lru"
+    prefix_caching: bool = True
+    num_threads: int | None = None

@@ -1,0 +1,120 @@
+"""What crosses the line between the gateway and the engine process.
+
+Knows no model, no socket and no HTTP: only token ids and numbers.
+"""
+
+from typing import Literal
+
+import msgspec
+
+FinishReason = Literal["stop", "length"]
+
+
+class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the next token is chosen and when a sequence ends.
+
+    ``temperature`` 0 is greedy. ``top_k`` 0 and ``top_p`` 1 switch the filter off. Penalties are
+    OpenAI's: presence and frequency are subtracted from logits, over the generated tokens only.
+    ``logit_bias`` maps a token id to a number added to its logit. ``num_logprobs`` is None for
+    none, 0..20 for the chosen token plus that many alternatives, taken from the log-softmax of the
+    raw logits. Generation ends on a ``stop_token_ids`` member (emitted last, finish ``stop``) or
+    after ``max_tokens`` (finish ``length``).
+    """
+
+    max_tokens: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    seed: int | None = None
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: dict[int, float] = {}
+    stop_token_ids: list[int] = []
+    num_logprobs: int | None = None
+
+
+class Generate(msgspec.Struct, frozen=True, tag=True):
+    """Start one sequence. ``salt`` separates tenants: blocks are shared within one salt only."""
+
+    request_id: str
+    prompt: list[int]
+    sampling: Sampling
+    salt: bytes = b""
+
+
+class Abort(msgspec.Struct, frozen=True, tag=True):
+    """Stop a sequence and free its blocks before the next step; unknown ids are ignored."""
+
+    request_id: str
+
+
+class GetStats(msgspec.Struct, frozen=True, tag=True):
+    """Ask for `EngineStats`."""
+
+    request_id: str
+
+
+class Reset(msgspec.Struct, frozen=True, tag=True):
+    """Forget every cached block that no running sequence holds; answered by `EngineStats`."""
+
+    request_id: str
+
+
+Command = Generate | Abort | GetStats | Reset
+
+
+class TokenLogprob(msgspec.Struct, frozen=True):
+    """Log-probability of the emitted token and of the most likely ones, best first."""
+
+    token_id: int
+    logprob: float
+    top: list[tuple[int, float]] = []
+
+
+class Tokens(msgspec.Struct, frozen=True, tag=True):
+    """What one step gave one sequence; the last one carries ``finish_reason``."""
+
+    request_id: str
+    token_ids: list[int]
+    logprobs: list[TokenLogprob] | None = None
+    finish_reason: FinishReason | None = None
+    num_cached_tokens: int = 0
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The sequence ended without an answer; nothing of it may be stored."""
+
+    request_id: str
+    message: str
+    code: Literal["engine_error", "engine_restarted", "kv_exhausted", "prompt_too_long"]
+
+
+class EngineStats(msgspec.Struct, frozen=True, tag=True):
+    """One reading of the engine's counters; totals count from the start of the process."""
+
+    request_id: str
+    block_size: int
+    num_blocks: int
+    blocks_by_state: dict[str, int]  # free, cached, active; they sum to num_blocks
+    bytes_by_tier: dict[str, int]
+    tokens_by_source: dict[str, int]  # device, computed
+    evictions_by_tier: dict[str, int]
+    num_waiting: int
+    num_running: int
+    batch_tokens: int  # tokens of the last step
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The engine has loaded its model and takes commands."""
+
+    request_id: str
+    model_fingerprint: str
+    context_length: int
+    vocab_size: int
+    dtype: str
+    device: str
+    block_size: int
+    num_blocks: int
+
+
+Event = Tokens | Failed | EngineStats | Ready

@@ -1,0 +1,28 @@
+"""A stored answer with everything needed to decide whether it may be served again."""
+
+import msgspec
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One answer as kept in the response store.
+
+    ``entry_id`` is the exact key of its request (hex), so an exact look-up is one read; the stored
+    key is compared on every read. ``answer`` is opaque here: the gateway encodes and decodes it.
+    Times are Unix seconds; ``expires_at`` is absolute and a hit never moves it.
+    """
+
+    entry_id: str
+    tenant: str
+    namespace: str
+    model: str
+    model_fingerprint: str
+    answer: bytes
+    created_at: float
+    expires_at: float
+    intent: str | None = None
+    scope: str | None = None
+    text: str | None = None  # what similarity was judged on
+    answer_text: str = ""  # for browsing and for judges; never replayed
+    exact_only: bool = False
+    tags: tuple[str, ...] = ()
+    request: bytes = b""  # canonical JSON of the request, for browsing and re-embedding
