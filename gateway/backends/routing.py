@@ -1,0 +1,37 @@
+"""Which backend serves which model."""
+
+from collections.abc import Mapping, Sequence
+
+from gateway.backends.base import Backend, ModelInfo, PartHealth
+
+
+class Backends:
+    """All backends of one gateway; the first that serves a model gets its requests."""
+
+    def __init__(self, backends: Sequence[Backend]) -> None:
+        self._backends = tuple(backends)
+
+    def find(self, model_id: str) -> tuple[Backend, ModelInfo] | None:
+        """Return the backend of a model and what it says of it; None if nobody serves it."""
+        for backend in self._backends:
+            for info in backend.models():
+                if info.model_id == model_id:
+                    return backend, info
+        return None
+
+    def models(self) -> list[ModelInfo]:
+        """List every model once, in order of the backends."""
+        listed: dict[str, ModelInfo] = {}
+        for backend in self._backends:
+            for info in backend.models():
+                listed.setdefault(info.model_id, info)
+        return list(listed.values())
+
+    async def health(self) -> Mapping[str, PartHealth]:
+        """Return each backend's state by its name."""
+        return {backend.name: await backend.health() for backend in self._backends}
+
+    async def close(self) -> None:
+        """Close them all."""
+        for backend in self._backends:
+            await backend.close()

@@ -1,0 +1,161 @@
+"""Single-flight: identical requests in flight share one generation.
+
+A flight is a task of its own, so the client that started it may leave while others still listen.
+The last one to leave aborts it. Knows no cache and no HTTP.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from types import TracebackType
+from typing import Self
+
+from gateway.backends.base import Event
+
+Source = Callable[[], AsyncIterator[Event]]
+
+
+class Flight:
+    """One generation and its listeners. Events are kept, so a late listener hears all of them.
+
+    ``on_end`` is called when nobody may join any more: at the end, or when the last one left.
+    """
+
+    def __init__(self, source: Source, on_end: Callable[["Flight"], None]) -> None:
+        self._source = source
+        self._on_end = on_end
+        self._events: list[Event] = []
+        self._listeners = 0
+        self._ended = False
+        self._error: Exception | None = None
+        self._news = asyncio.Event()
+        self.task = asyncio.create_task(self._fly())
+
+    def join(self) -> "Listener":
+        """Add a listener; it counts from now on, whether it reads or not."""
+        self._listeners += 1
+        return Listener(self)
+
+    async def settled(self) -> None:
+        """Wait until the generation and its clean-up are over."""
+        await asyncio.wait([self.task])
+
+    def leave(self) -> None:
+        """Take one listener away; without any the generation is aborted."""
+        self._listeners -= 1
+        if self._listeners == 0 and not self._ended:
+            self._on_end(self)
+            self.task.cancel()
+
+    async def listen(self) -> AsyncIterator[Event]:
+        """Give every event from the first on, then raise what ended the flight, if anything."""
+        seen = 0
+        while True:
+            while seen < len(self._events):
+                yield self._events[seen]
+                seen += 1
+            if self._ended:
+                break
+            news = self._news
+            await news.wait()
+        if self._error is not None:
+            raise self._error
+
+    async def _fly(self) -> None:
+        events = self._source()
+        try:
+            async for event in events:
+                self._events.append(event)
+                self._tell()
+        except Exception as error:  # noqa: BLE001 - handed to every listener, who raises it
+            self._error = error
+        finally:
+            self._ended = True
+            self._on_end(self)
+            self._tell()
+            close = getattr(events, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _tell(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+
+class Listener:
+    """One client's ear on a flight; leaving it early may abort the generation."""
+
+    def __init__(self, flight: Flight) -> None:
+        self._flight = flight
+        self._left = False
+        self._events = flight.listen()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        try:
+            return await anext(self._events)
+        except BaseException:
+            self._leave()
+            raise
+
+    async def aclose(self) -> None:
+        """Leave; idempotent."""
+        self._leave()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        if not self._left:
+            self._left = True
+            self._flight.leave()
+
+
+class FlightGroup:
+    """The flights of one process; those that may be joined by their exact key."""
+
+    def __init__(self) -> None:
+        self._joinable: dict[str, Flight] = {}
+        self._flying: set[Flight] = set()
+
+    def join(self, key: str) -> Listener | None:
+        """Listen to the flight of this key, if there is one."""
+        flight = self._joinable.get(key)
+        return flight.join() if flight is not None else None
+
+    def lead(self, key: str, source: Source) -> Listener:
+        """Start the flight that later identical requests will join."""
+        flight = self._start(source, lambda ended: self._close(key, ended))
+        self._joinable[key] = flight
+        return flight.join()
+
+    def alone(self, source: Source) -> Listener:
+        """Start a flight nobody else can join."""
+        return self._start(source, lambda _: None).join()
+
+    def __len__(self) -> int:
+        return len(self._flying)
+
+    async def drain(self) -> None:
+        """Wait until every flight has ended, aborted ones included."""
+        for flight in list(self._flying):
+            await flight.settled()
+
+    def _start(self, source: Source, on_end: Callable[[Flight], None]) -> Flight:
+        flight = Flight(source, on_end)
+        self._flying.add(flight)
+        flight.task.add_done_callback(lambda _: self._flying.discard(flight))
+        return flight
+
+    def _close(self, key: str, flight: Flight) -> None:
+        if self._joinable.get(key) is flight:
+            del self._joinable[key]

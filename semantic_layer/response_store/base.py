@@ -1,0 +1,106 @@
+"""What a response store does, whatever keeps the bytes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from semantic_layer.entry import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which entries are meant: all given fields must match; no field selects nothing.
+
+    ``text`` is a case-insensitive part of the entry's text or answer text. ``everything`` selects
+    all entries that the other fields do not exclude.
+    """
+
+    tenant: str | None = None
+    namespace: str | None = None
+    model: str | None = None
+    intent: str | None = None
+    tag: str | None = None
+    text: str | None = None
+    entry_id: str | None = None
+    everything: bool = False
+
+    def matches(self, entry: Entry) -> bool:
+        """Say whether this entry is meant."""
+        return not self.is_empty and (
+            self.tenant in (None, entry.tenant)
+            and self.namespace in (None, entry.namespace)
+            and self.model in (None, entry.model)
+            and self.intent in (None, entry.intent)
+            and self.entry_id in (None, entry.entry_id)
+            and (self.tag is None or self.tag in entry.tags)
+            and (self.text is None or self._mentions(entry, self.text.casefold()))
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing at all was asked for."""
+        return self == Selector()
+
+    @staticmethod
+    def _mentions(entry: Entry, text: str) -> bool:
+        return text in (entry.text or "").casefold() or text in entry.answer_text.casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Entries, newest first, and the cursor of the next page; None at the end.
+
+    A page may hold fewer entries than asked for, even none, and still have a cursor: the work of
+    one page is bounded.
+    """
+
+    entries: tuple[Entry, ...]
+    cursor: str | None = None
+
+
+class ResponseStore(Protocol):
+    """Keeps entries until they expire, apart by tenant.
+
+    Raises:
+        StoreUnavailable: from any method, when the store is slow or down.
+    """
+
+    async def get(self, tenant: str, entry_id: str) -> Entry | None:
+        """Return the live entry, or None when it is absent, expired or not the one asked for."""
+        ...
+
+    async def get_many(self, tenant: str, entry_ids: Sequence[str]) -> list[Entry | None]:
+        """Return one result per id, in order, in one round trip."""
+        ...
+
+    async def put(self, entry: Entry) -> None:
+        """Keep the entry until its ``expires_at``, replacing one of the same tenant and id."""
+        ...
+
+    async def delete(self, tenant: str, entry_ids: Sequence[str]) -> list[str]:
+        """Forget these entries; return the ids that existed."""
+        ...
+
+    async def select(self, selector: Selector, *, cursor: str | None, limit: int) -> Page:
+        """Return a page of matching live entries, newest first.
+
+        Raises:
+            ValueError: the cursor is not one of ours.
+        """
+        ...
+
+    async def count(self) -> int:
+        """Return the number of live entries."""
+        ...
+
+    async def sweep(self, now: float) -> int:
+        """Drop index members whose entry has expired by ``now`` or is gone; return how many."""
+        ...
+
+    async def ping(self) -> None:
+        """Return when the store answers."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections; the store is not used afterwards."""
+        ...
