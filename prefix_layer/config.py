@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 EvictionName = Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"]
 
 
@@ -25,3 +27,17 @@ class EngineConfig:
     eviction: EvictionName = "lru"
     prefix_caching: bool = True
     num_threads: int | None = None
+
+
+def encode_config(config: EngineConfig) -> str:
+    """Return the settings as JSON, for the engine process's command line."""
+    return msgspec.json.encode(config, enc_hook=str).decode()
+
+
+def decode_config(text: str) -> EngineConfig:
+    """Read what `encode_config` wrote.
+
+    Raises:
+        msgspec.DecodeError: not such a text.
+    """
+    return msgspec.json.decode(text, type=EngineConfig, dec_hook=lambda _, value: Path(value))

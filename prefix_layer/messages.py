@@ -33,6 +33,12 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
     num_logprobs: int | None = None
 
 
+class Hello(msgspec.Struct, frozen=True, tag=True):
+    """Ask for `Ready`, answered once the model is loaded; `Failed` says why it cannot be."""
+
+    request_id: str
+
+
 class Generate(msgspec.Struct, frozen=True, tag=True):
     """Start one sequence. ``salt`` separates tenants: blocks are shared within one salt only."""
 
@@ -60,7 +66,7 @@ class Reset(msgspec.Struct, frozen=True, tag=True):
     request_id: str
 
 
-Command = Generate | Abort | GetStats | Reset
+Command = Hello | Generate | Abort | GetStats | Reset
 
 
 class TokenLogprob(msgspec.Struct, frozen=True):

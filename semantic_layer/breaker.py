@@ -119,9 +119,7 @@ class Breaker:
         """Whether calls are kept away, or only a probe is let through."""
         return self._circuit.state is not State.CLOSED
 
-    async def call(
-        self, make: Callable[[], Awaitable[T]], *, deadline_s: float | None = None
-    ) -> T:
+    async def call(self, make: Callable[[], Awaitable[T]], *, deadline_s: float | None = None) -> T:
         """Await what ``make`` returns, within the deadline.
 
         Raises:

@@ -3,7 +3,10 @@
 SemanticLayerError
 ├── StoreError               a store or index did its work badly or not at all
 │   ├── StoreUnavailable     slow, down, or its breaker is open; the next call may work
-│   └── StoreLocked          another process holds the data directory
+│   ├── StoreLocked          another process holds the data directory
+│   └── EntryCorrupt         stored bytes that are no entry of ours; read as absent
+├── EmbedderFailed           the embedding model does not load, broke, or is closed
+├── TextTooLong              a text does not fit the embedder's window
 ├── ServerNotFound           no Valkey or Redis server binary on this machine
 └── ServerFailed             the embedded server did not come up; names its log
 """
@@ -25,9 +28,26 @@ class StoreLocked(StoreError):
     """Another process has the data directory open."""
 
 
+class EntryCorrupt(StoreError):
+    """Stored bytes do not decode to an entry."""
+
+
 class ServerNotFound(SemanticLayerError):
     """No server binary: neither packaged for this platform nor on the PATH."""
 
 
 class ServerFailed(SemanticLayerError):
     """The embedded server ended or stayed silent while starting."""
+
+
+class EmbedderFailed(SemanticLayerError):
+    """The embedding model does not load, broke at work, or is closed."""
+
+
+class TextTooLong(SemanticLayerError):
+    """A text does not fit the embedder's window; it must not be cut."""
+
+    def __init__(self, num_tokens: int, window_tokens: int) -> None:
+        super().__init__(f"{num_tokens} tokens do not fit the window of {window_tokens}")
+        self.num_tokens = num_tokens
+        self.window_tokens = window_tokens

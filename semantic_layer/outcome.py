@@ -76,3 +76,12 @@ class Bypass:
 
 
 Outcome = Hit | Miss | Bypass
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a look-up would come to, with every candidate it considers and why."""
+
+    outcome: Literal["exact", "semantic", "miss", "bypass"]
+    entry: Entry | None = None
+    judgement: Judgement = field(default_factory=Judgement)

@@ -83,7 +83,8 @@ class ChunkReader:
             self._is_done = self._is_done or text == DONE
             if self._is_done:
                 return
-            yield from self.read(text)
+            if text:
+                yield from self.read(text)
 
     def read(self, text: bytes) -> list[Event]:
         """Return the deltas of one chunk or completion.

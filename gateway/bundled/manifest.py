@@ -9,6 +9,8 @@ from gateway.bundled.source import PackagedFile, sha256_of
 
 FILE_NAME = "strata-manifest.json"
 
+_MODE = 0o644  # a prepared folder may be shared by several users
+
 
 class FileRecord(msgspec.Struct, frozen=True):
     """Size and checksum of one prepared file."""
@@ -52,9 +54,10 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def record_files(folder: Path) -> dict[str, FileRecord]:
-    """Describe every file under the folder, and have each of them safely on disk."""
+    """Describe every file under the folder, and have it readable and safely on disk."""
     records = {}
     for path in sorted(item for item in folder.rglob("*") if item.is_file()):
+        path.chmod(_MODE)
         _sync(path)
         name = path.relative_to(folder).as_posix()
         records[name] = FileRecord(num_bytes=path.stat().st_size, sha256=sha256_of(path))
@@ -73,6 +76,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest as the folder's last file."""
     path = folder / FILE_NAME
     path.write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+    path.chmod(_MODE)
     _sync(path)
 
 

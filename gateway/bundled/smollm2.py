@@ -17,6 +17,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from gateway.bundled.errors import ModelUnsound, SourceCorrupt
+from gateway.bundled.quiet import quiet_loading
 
 KNOWN_QUESTION = "What is the capital of France?"
 KNOWN_WORD = "Paris"
@@ -65,8 +66,9 @@ def known_output(folder: Path) -> str:
     Raises:
         ModelUnsound: the answer is not the one everybody knows.
     """
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    with quiet_loading():
+        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     prompt = tokenizer.apply_chat_template(
         [{"role": "user", "content": KNOWN_QUESTION}],
         add_generation_prompt=True,

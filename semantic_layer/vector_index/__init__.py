@@ -1,5 +1,7 @@
 """Where embedded texts are found: one protocol, in memory, in process, or on a Qdrant server."""
 
+from pathlib import Path
+
 from semantic_layer.vector_index.base import (
     Neighbour,
     Point,
@@ -8,5 +10,44 @@ from semantic_layer.vector_index.base import (
     collection_name,
     point_id,
 )
+from semantic_layer.vector_index.memory import MemoryVectorIndex
 
-__all__ = ["Neighbour", "Point", "Vector", "VectorIndex", "collection_name", "point_id"]
+__all__ = [
+    "MemoryVectorIndex",
+    "Neighbour",
+    "Point",
+    "Vector",
+    "VectorIndex",
+    "collection_name",
+    "open_vector_index",
+    "point_id",
+]
+
+
+def open_vector_index(
+    url: str, *, folder: Path, collection: str, dim: int, api_key: str | None = None
+) -> VectorIndex:
+    """Return the index that ``url`` names: ``memory``, ``embedded`` or ``http(s)://``.
+
+    ``folder`` holds the embedded engine's collections. A server need not be up yet.
+
+    Raises:
+        StoreLocked: another process has the embedded collection open.
+        ValueError: the URL names no index.
+    """
+    match url.partition("://")[0]:
+        case "memory":
+            return MemoryVectorIndex(dim)
+        case "embedded":
+            from semantic_layer.vector_index.edge import EdgeVectorIndex  # noqa: PLC0415 - heavy
+
+            return EdgeVectorIndex(folder, collection, dim)
+        case "http" | "https":
+            from semantic_layer.vector_index.server import (  # noqa: PLC0415 - heavy
+                ServerVectorIndex,
+                connect,
+            )
+
+            return ServerVectorIndex(connect(url, api_key=api_key), collection, dim)
+        case _:
+            raise ValueError(f"no vector index at {url!r}: memory, embedded or http(s)://")

@@ -1,0 +1,129 @@
+"""One HTTP connection as our endpoints see it: its headers, its body, whether it is still there."""
+
+import asyncio
+from collections.abc import Collection
+from types import TracebackType
+from typing import Self
+
+from litestar.types import Receive, Scope
+
+from gateway.errors import BadRequest
+from gateway.parts import Parts
+
+JSON = "application/json"
+
+
+class BodyTooLarge(BadRequest):
+    """The body is larger than the settings allow."""
+
+    status = 413
+    code = "request_too_large"
+
+
+class UnsupportedMediaType(BadRequest):
+    """The body is encoded in a way we do not decode."""
+
+    status = 415
+
+
+class ClientGone(Exception):
+    """The client closed the connection; nobody is left to answer."""
+
+
+def parts_of(scope: Scope) -> Parts:
+    """Return the opened parts of the app a request came to."""
+    parts: Parts = scope["litestar_app"].state["parts"]
+    return parts
+
+
+def headers_of(scope: Scope, wanted: Collection[bytes] | None = None) -> dict[str, str]:
+    """Return headers by lower-case name, repeated ones joined with commas (RFC 9110, 5.3)."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        if wanted is None or name in wanted:
+            key, text = name.decode("latin-1"), value.decode("latin-1")
+            found[key] = f"{found[key]},{text}" if key in found else text
+    return found
+
+
+async def read_json(receive: Receive, headers: dict[str, str], limit_bytes: int) -> bytes:
+    """Return the whole body of a JSON request.
+
+    Raises:
+        BadRequest: another content type, a content encoding, or a body over the limit.
+        ClientGone: the client left before the body was complete.
+    """
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise BadRequest(f"content-type must be {JSON}, got {kind or 'none'}", param="content-type")
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise UnsupportedMediaType("compressed bodies are not supported", param="content-encoding")
+    announced = headers.get("content-length", "")
+    length = int(announced) if announced.isdecimal() else None
+    if length is not None and length > limit_bytes:
+        raise _too_large(limit_bytes)
+    return await _read(receive, length, limit_bytes)
+
+
+async def _read(receive: Receive, length: int | None, limit_bytes: int) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise ClientGone
+        chunk = message["body"]
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit_bytes:
+            raise _too_large(limit_bytes)
+        if size == length or not message["more_body"]:
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _too_large(limit_bytes: int) -> BodyTooLarge:
+    return BodyTooLarge(f"the request body is larger than {limit_bytes} bytes")
+
+
+class ClientWatch:
+    """Cancels the work inside its block when the client goes away, and raises `ClientGone`.
+
+    Watching starts after a moment, so that quick answers pay a timer and no task.
+    Source: measured, a watching task costs an exact hit about a tenth of its time.
+    """
+
+    def __init__(self, receive: Receive, patience_s: float = 0.02) -> None:
+        self._receive = receive
+        self._patience_s = patience_s
+        self._watcher: asyncio.Task[None] | None = None
+        self._is_gone = False
+
+    def __enter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._timer = loop.call_later(self._patience_s, self._start)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+        if self._watcher is not None:
+            self._watcher.cancel()
+        if self._is_gone and isinstance(error, asyncio.CancelledError):
+            assert self._task is not None
+            self._task.uncancel()
+            raise ClientGone from None
+
+    def _start(self) -> None:
+        self._watcher = asyncio.get_running_loop().create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._is_gone = True
+        assert self._task is not None
+        self._task.cancel()

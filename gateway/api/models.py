@@ -1,0 +1,54 @@
+"""``GET /v1/models`` and ``/v1/models/{id}``: what the backends serve now."""
+
+from typing import Any, Literal
+
+from litestar import Request, get
+from msgspec import Struct
+
+from gateway.api.connection import headers_of, parts_of
+from gateway.backends.base import ModelInfo
+from gateway.errors import ModelNotFound
+from gateway.parts import Parts
+
+
+class Model(Struct, frozen=True):
+    """One model."""
+
+    id: str
+    created: int
+    owned_by: str
+    object: Literal["model"] = "model"
+
+
+class ModelList(Struct, frozen=True):
+    """All models."""
+
+    data: list[Model]
+    object: Literal["list"] = "list"
+
+
+@get("/v1/models", tags=["models"])
+async def list_models(request: Request[Any, Any, Any]) -> ModelList:
+    """List the local and the upstream models."""
+    return ModelList([_model(info) for info in _authorised(request).backends.models()])
+
+
+@get("/v1/models/{model_id:path}", tags=["models"])
+async def get_model(request: Request[Any, Any, Any], model_id: str) -> Model:
+    """Describe one model; its name may hold slashes."""
+    name = model_id.removeprefix("/")
+    found = _authorised(request).backends.find(name)
+    if found is None:
+        raise ModelNotFound(f"the model {name!r} does not exist", param="model")
+    return _model(found[1])
+
+
+def _authorised(request: Request[Any, Any, Any]) -> Parts:
+    parts = parts_of(request.scope)
+    headers = headers_of(request.scope)
+    parts.key_ring.tenant(headers.get("authorization"), headers.get("x-api-key"))
+    return parts
+
+
+def _model(info: ModelInfo) -> Model:
+    return Model(info.model_id, info.created, info.owned_by)

@@ -1,0 +1,114 @@
+"""Chat answers as bytes: one JSON document, or a stream of server-sent events.
+
+Source: OpenAI API reference, "Streaming"; an error after the first byte is an event of its own,
+as vLLM sends it.
+"""
+
+import time
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from gateway.answer import Answer, Choice
+from gateway.backends.base import Delta, Event, Final, Finish
+from gateway.wire.openai import (
+    AssistantMessage,
+    ChatChoice,
+    ChatCompletion,
+    ChatCompletionChunk,
+    ChunkChoice,
+    ChunkDelta,
+    Logprobs,
+    UsageBody,
+    with_extra,
+)
+
+DONE = b"data: [DONE]\n\n"
+
+_encode = msgspec.json.Encoder().encode
+
+
+def event(data: Any) -> bytes:
+    """Return one server-sent event."""
+    return b"data: " + _encode(data) + b"\n\n"
+
+
+def chat_completion(completion_id: str, model: str, answer: Answer) -> bytes:
+    """Return a whole answer as JSON."""
+    choices = [_whole(choice) for choice in answer.choices]
+    usage = UsageBody.of(answer.usage)
+    return _encode(ChatCompletion(completion_id, int(time.time()), model, choices, usage))
+
+
+def _whole(choice: Choice) -> ChatChoice:
+    message = AssistantMessage(
+        choice.text, choice.refusal, tool_calls=_without_index(choice.tool_calls) or UNSET
+    )
+    return ChatChoice(
+        choice.index,
+        with_extra(message, choice.extra) if choice.extra else message,
+        None if choice.logprobs is None else Logprobs(choice.logprobs),
+        choice.finish_reason,
+    )
+
+
+def _without_index(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in call.items() if key != "index"} for call in calls]
+
+
+def _with_index(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [call if "index" in call else {"index": at, **call} for at, call in enumerate(calls)]
+
+
+class ChatStream:
+    """Encodes the events of one answer; id, time and model stay the same throughout."""
+
+    def __init__(self, completion_id: str, model: str, *, include_usage: bool) -> None:
+        self._id = completion_id
+        self._created = int(time.time())
+        self._model = model
+        self._include_usage = include_usage
+        self._begun: set[int] = set()
+
+    def encode(self, event_: Event) -> bytes:
+        """Return the server-sent events of one of ours; may be empty."""
+        match event_:
+            case Delta():
+                return self._begin(event_.index) + self._delta(event_)
+            case Finish():
+                return self._begin(event_.index) + self._chunk(
+                    ChunkChoice(event_.index, ChunkDelta(), finish_reason=event_.reason)
+                )
+            case Final():
+                return self._usage(event_)
+
+    def _begin(self, index: int) -> bytes:
+        if index in self._begun:
+            return b""
+        self._begun.add(index)
+        return self._chunk(ChunkChoice(index, ChunkDelta("assistant", "", None)))
+
+    def _delta(self, delta: Delta) -> bytes:
+        change = ChunkDelta(
+            content=delta.text or UNSET,
+            refusal=delta.refusal or UNSET,
+            tool_calls=_with_index(delta.tool_calls) or UNSET,
+        )
+        if not (delta.text or delta.refusal or delta.tool_calls or delta.extra or delta.logprobs):
+            return b""
+        logprobs = Logprobs(delta.logprobs) if delta.logprobs else None
+        body = with_extra(change, delta.extra) if delta.extra else change
+        return self._chunk(ChunkChoice(delta.index, body, logprobs))
+
+    def _usage(self, final: Final) -> bytes:
+        if not self._include_usage:
+            return b""
+        chunk = ChatCompletionChunk(
+            self._id, self._created, self._model, [], UsageBody.of(final.usage)
+        )
+        return event(chunk)
+
+    def _chunk(self, choice: ChunkChoice) -> bytes:
+        usage = None if self._include_usage else UNSET
+        return event(ChatCompletionChunk(self._id, self._created, self._model, [choice], usage))

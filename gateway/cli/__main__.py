@@ -1,0 +1,5 @@
+"""Run the command line as ``python -m gateway.cli``."""
+
+from gateway.cli import main
+
+main()

@@ -1,0 +1,36 @@
+"""Options and settings that several commands share."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.bundled import default_models_dir
+from gateway.settings import Settings, load_settings
+
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="Settings file.  [default: $STRATA_CONFIG, else strata.toml]",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+models_dir_option = click.option(
+    "--models-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of prepared models.  [default: the settings', else the user's cache folder]",
+)
+
+
+def settings_of(config: Path | None, **overrides: Any) -> Settings:
+    """Load the effective settings; overrides that are None don't count.
+
+    Raises:
+        SettingsError: with the name of the bad key.
+    """
+    return load_settings(config, os.environ, overrides)
+
+
+def models_dir_of(settings: Settings) -> Path:
+    """Return the folder of prepared models."""
+    return settings.models_dir or default_models_dir(os.environ)

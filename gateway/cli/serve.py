@@ -1,0 +1,82 @@
+"""``strata serve``: one gateway, from settings to a stopped process."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.app import create_app
+from gateway.auth import check_exposure
+from gateway.bundled import CHAT, EMBEDDER, prepare_model
+from gateway.cli.options import config_option, models_dir_of, settings_of
+from gateway.cli.progress import narrated
+from gateway.cli.toml import to_toml
+from gateway.server import CannotListen, StartInterrupted, free_port, run
+from gateway.settings import Settings, describe
+
+_INTERRUPTED = 130  # what a shell reports for a command ended by Ctrl-C
+
+
+@click.command("serve")
+@config_option
+@click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
+@click.option("--port", type=int, help="Port to listen on; 0 takes a free one.  [default: 8000]")
+@click.option(
+    "--data-dir", type=click.Path(path_type=Path), help="Folder of the stores.  [default: .strata]"
+)
+@click.option(
+    "--models-dir", type=click.Path(path_type=Path), help="Folder of prepared bundled models."
+)
+@click.option(
+    "--print-config",
+    "print_config",
+    is_flag=True,
+    help="Print the effective settings, secrets masked, and exit.",
+)
+@click.option("--json", "as_json", is_flag=True, help="With --print-config: print JSON, not TOML.")
+def serve(config: Path | None, *, print_config: bool, as_json: bool, **overrides: Any) -> None:
+    """Run the gateway until Ctrl-C.
+
+    Every other setting is set in strata.toml, or by a variable STRATA_SECTION__KEY;
+    --print-config shows them all.
+    """
+    settings = settings_of(config, **overrides)
+    if print_config:
+        _print(settings, as_json=as_json)
+        return
+    check_exposure(settings)
+    _serve(settings)
+
+
+def _print(settings: Settings, *, as_json: bool) -> None:
+    described = describe(settings)
+    click.echo(json.dumps(described, indent=2) if as_json else to_toml(described), nl=as_json)
+
+
+def _serve(settings: Settings) -> None:
+    try:
+        port = free_port(settings.host, settings.port)
+        _prepare_models(settings)
+        run(create_app(settings), settings.host, port, _say_listening)
+    except CannotListen as error:
+        raise click.ClickException(str(error)) from error
+    except StartInterrupted as error:
+        click.echo(f"strata: {error}", err=True)
+        raise SystemExit(_INTERRUPTED) from error
+
+
+def _prepare_models(settings: Settings) -> None:
+    wanted = [
+        model
+        for model, name in ((CHAT, settings.local.model), (EMBEDDER, settings.embedder.model))
+        if name == "bundled"
+    ]
+    with narrated() as tell:
+        for model in wanted:
+            prepare_model(model, models_dir_of(settings), tell)
+
+
+def _say_listening(url: str) -> None:
+    click.echo(f"Strata {os.getpid()} is ready on {url}", err=True)

@@ -1,0 +1,207 @@
+"""Prometheus metrics, and the only file that names its client library.
+
+Names are fixed by the product's contract. Label values are bounded: models nobody serves and
+intents nobody knows do not become series.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, Literal, TypeVar
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from gateway.record import RequestRecord
+from gateway.stats import OTHER, counted_as, tokens_saved
+from prefix_layer import EngineStats
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+REJECTED = "rejected"
+NO_INTENT = "none"
+MAX_INTENTS = 64
+
+M = TypeVar("M", bound=MetricWrapperBase)
+LookupStage = Literal["exact", "embed", "search", "verify"]
+
+_REQUEST_BUCKETS = (
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120,
+)  # fmt: skip
+_LOOKUP_BUCKETS = (
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1,
+)  # fmt: skip
+
+
+class Metrics:
+    """All series of one gateway, in a registry of its own.
+
+    Args:
+        is_known_model: whether a model's name may become a label value; others are ``other``.
+    """
+
+    def __init__(self, is_known_model: Callable[[str], bool] = lambda _: True) -> None:
+        self._registry = CollectorRegistry()
+        self._is_known_model = is_known_model
+        self._intents: set[str] = set()
+        self._engine = _EngineCollector()
+        self._registry.register(self._engine)
+        ProcessCollector(registry=self._registry)
+        self._requests = self._counter(
+            "strata_requests_total", "Requests by what they came to", "route outcome model intent"
+        )
+        self._request_seconds = self._histogram(
+            "strata_request_seconds", "Whole time of a request", "route outcome", _REQUEST_BUCKETS
+        )
+        self._ttft_seconds = self._histogram(
+            "strata_ttft_seconds", "Time to the first content", "outcome", _REQUEST_BUCKETS
+        )
+        self._lookup_seconds = self._histogram(
+            "strata_lookup_seconds", "Stages of a cache look-up", "stage", _LOOKUP_BUCKETS
+        )
+        self._tokens_saved = self._counter(
+            "strata_tokens_saved_total", "Tokens no model had to process", "layer"
+        )
+        self._store_failures = self._counter(
+            "strata_store_failures_total", "Calls of a cache part that failed", "store"
+        )
+        self._dropped = self._counter(
+            "strata_write_back_dropped_total", "Answers not stored: the queue was full", ""
+        )
+        self._entries = self._gauge("strata_entries", "Entries kept", "store")
+        self._breaker_open = self._gauge("strata_breaker_open", "1 while a part is avoided", "part")
+        self._threshold = self._gauge("strata_threshold", "Score a hit must reach", "intent")
+
+    def record(self, record: RequestRecord) -> None:
+        """Count one request that reached the pipeline, once, when it has ended."""
+        outcome = counted_as(record)
+        model = record.model if self._is_known_model(record.model) else OTHER
+        self._requests(record.route, outcome, model, self._intent(record.intent)).inc()
+        self._request_seconds(record.route, outcome).observe(record.seconds)
+        if record.ttft_s is not None:
+            self._ttft_seconds(outcome).observe(record.ttft_s)
+        for layer, count in tokens_saved(record).items():
+            self._tokens_saved(layer).inc(count)
+
+    def reject(self, route: str) -> None:
+        """Count one request that was refused before the pipeline saw it."""
+        self._requests(route, REJECTED, OTHER, NO_INTENT).inc()
+
+    def observe_lookup(self, stage: LookupStage, seconds: float) -> None:
+        """Clock one stage of a look-up."""
+        self._lookup_seconds(stage).observe(seconds)
+
+    def count_store_failure(self, store: str) -> None:
+        """Count one failed call of a cache part."""
+        self._store_failures(store).inc()
+
+    def count_dropped(self) -> None:
+        """Count one answer that was not stored because the queue was full."""
+        self._dropped().inc()
+
+    def set_breaker(self, part: str, *, is_open: bool) -> None:
+        """Show whether a part is avoided."""
+        self._breaker_open(part).set(is_open)
+
+    def set_entries(self, counts: Mapping[str, int]) -> None:
+        """Show the entries of each store."""
+        for store, count in counts.items():
+            self._entries(store).set(count)
+
+    def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
+        """Show each intent's threshold."""
+        for intent, threshold in thresholds.items():
+            self._threshold(self._intent(intent)).set(threshold)
+
+    def set_engine(self, stats: EngineStats | None) -> None:
+        """Show the engine's last reading; None when there is no engine to read."""
+        self._engine.stats = stats
+
+    def render(self) -> bytes:
+        """Return the exposition text, of type `CONTENT_TYPE`."""
+        return generate_latest(self._registry)
+
+    def _intent(self, intent: str | None) -> str:
+        if intent is None:
+            return NO_INTENT
+        if len(self._intents) < MAX_INTENTS:
+            self._intents.add(intent)
+        return intent if intent in self._intents else OTHER
+
+    def _counter(self, name: str, text: str, labels: str) -> "_Children[Counter]":
+        return _Children(Counter(name, text, labels.split(), registry=self._registry))
+
+    def _gauge(self, name: str, text: str, labels: str) -> "_Children[Gauge]":
+        return _Children(Gauge(name, text, labels.split(), registry=self._registry))
+
+    def _histogram(
+        self, name: str, text: str, labels: str, buckets: tuple[float, ...]
+    ) -> "_Children[Histogram]":
+        return _Children(
+            Histogram(name, text, labels.split(), registry=self._registry, buckets=buckets)
+        )
+
+
+class _Children(Generic[M]):
+    """A metric whose children are kept by label values: `labels` costs more than the counting."""
+
+    def __init__(self, metric: M) -> None:
+        self._metric = metric
+        self._children: dict[tuple[str, ...], M] = {}
+
+    def __call__(self, *labels: str) -> M:
+        child = self._children.get(labels)
+        if child is None:
+            child = self._metric.labels(*labels) if labels else self._metric
+            self._children[labels] = child
+        return child
+
+
+class _EngineCollector(Collector):
+    """Turns the engine's own readings into series when they are scraped."""
+
+    def __init__(self) -> None:
+        self.stats: EngineStats | None = None
+
+    def collect(self) -> Iterator[Metric]:
+        stats = self.stats
+        if stats is None:
+            return
+        counters = {
+            ("strata_prefix_tokens", "Prompt tokens by their KV's source", "source"): (
+                stats.tokens_by_source
+            ),
+            ("strata_prefix_evictions", "Blocks pushed out of a tier", "tier"): (
+                stats.evictions_by_tier
+            ),
+        }
+        for (name, text, label), values in counters.items():
+            yield _filled(CounterMetricFamily(name, text, labels=[label]), values)
+        gauges = {
+            ("strata_prefix_blocks", "KV blocks by state", "state"): stats.blocks_by_state,
+            ("strata_prefix_bytes", "KV bytes by tier", "tier"): stats.bytes_by_tier,
+        }
+        for (name, text, label), values in gauges.items():
+            yield _filled(GaugeMetricFamily(name, text, labels=[label]), values)
+        batch = "Tokens of the engine's last step"
+        yield GaugeMetricFamily("strata_engine_batch_tokens", batch, stats.batch_tokens)
+        yield GaugeMetricFamily("strata_engine_waiting", "Sequences waiting", stats.num_waiting)
+        yield GaugeMetricFamily("strata_engine_running", "Sequences running", stats.num_running)
+
+
+def _filled(
+    family: CounterMetricFamily | GaugeMetricFamily, values: Mapping[str, int]
+) -> CounterMetricFamily | GaugeMetricFamily:
+    for label, value in values.items():
+        family.add_metric([label], value)
+    return family

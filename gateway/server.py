@@ -1,0 +1,195 @@
+"""The HTTP server around the app: takes the port, says when it listens, drains, stops.
+
+Knows signals and sockets; knows nothing of what the app does.
+"""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable, Iterator
+
+import uvloop
+from granian.constants import Interfaces
+from granian.server.embed import Server
+from litestar import Litestar
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+DRAIN_S = 2.0  # requests in flight may end within this; stop signals count from here
+CUT_S = 0.5  # and are cut within this
+BACKLOG = 1024
+
+_PROBE_INTERVAL_S = 0.02
+
+
+class CannotListen(Exception):
+    """The address cannot be listened on; the message says why."""
+
+
+class StartInterrupted(Exception):
+    """A stop signal came before the gateway was ready."""
+
+
+class InFlight:
+    """ASGI middleware that knows the requests in flight, so that stopping can cut them."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._tasks: set[asyncio.Task[object] | None] = set()
+        self._is_cut = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; a cut request ends without a traceback."""
+        task = asyncio.current_task()
+        self._tasks.add(task)
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self._is_cut:
+                raise
+        finally:
+            self._tasks.discard(task)
+
+    def cut(self) -> None:
+        """End every request in flight; what was streamed so far stays incomplete."""
+        self._is_cut = True
+        for task in self._tasks:
+            if task is not None:
+                task.cancel()
+
+
+class _StopSignals:
+    """SIGINT and SIGTERM as events: the first asks to drain, the second to cut.
+
+    Until `started` is called they cancel the starting task instead.
+    """
+
+    def __init__(self, starting: "asyncio.Task[None]") -> None:
+        self.drain = asyncio.Event()
+        self.cut = asyncio.Event()
+        self._starting: asyncio.Task[None] | None = starting
+
+    def started(self) -> None:
+        self._starting = None
+
+    def receive(self) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+        (self.cut if self.drain.is_set() else self.drain).set()
+
+
+def free_port(host: str, port: int) -> int:
+    """Return the port to listen on: the given one if nobody has it, any free one for 0.
+
+    The server shares its port with whoever else wants to (SO_REUSEPORT), so asking first is the
+    only way to notice another gateway.
+
+    Raises:
+        CannotListen: the port is taken, not ours to take, or the host is not this machine.
+    """
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen(1)
+            return int(probe.getsockname()[1])
+    except OSError as error:
+        raise CannotListen(f"cannot listen on {host}:{port}: {error.strerror}") from error
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the address as a URL a client on this machine can use."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104 - not bound here
+    return f"http://[{name}]:{port}" if ":" in name and "[" not in name else f"http://{name}:{port}"
+
+
+def run(app: Litestar, host: str, port: int, on_listening: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM, then drain, close the app's parts and return.
+
+    Args:
+        app: opened through its own lifespan, so that what fails there is raised from here.
+        host: name or address to listen on.
+        port: a port that `free_port` gave.
+        on_listening: called with the URL once connections are accepted.
+
+    Raises:
+        StartInterrupted: a signal came before that.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(app, host, port, on_listening))
+
+
+async def _run(app: Litestar, host: str, port: int, on_listening: Callable[[str], None]) -> None:
+    starting = asyncio.current_task()
+    assert starting is not None
+    with _stop_signals(_StopSignals(starting)) as stop:
+        try:
+            async with app.lifespan():
+                stop.started()
+                await _serve(app, host, port, on_listening, stop)
+        except asyncio.CancelledError:
+            raise StartInterrupted("stopped before it was ready") from None
+
+
+async def _serve(
+    app: Litestar, host: str, port: int, on_listening: Callable[[str], None], stop: _StopSignals
+) -> None:
+    in_flight = InFlight(app)
+    server = Server(
+        in_flight,
+        address=_address(host, port),
+        port=port,
+        interface=Interfaces.ASGINL,
+        backlog=BACKLOG,
+        websockets=False,
+        log_enabled=False,
+    )
+    serving = asyncio.create_task(server.serve())
+    announcing = asyncio.create_task(_announce(host, port, on_listening))
+    await _first(serving, asyncio.create_task(stop.drain.wait()))
+    announcing.cancel()
+    server.stop()  # type: ignore[no-untyped-call]
+    await _first(serving, asyncio.create_task(stop.cut.wait()), timeout_s=DRAIN_S)
+    in_flight.cut()
+    await _first(serving, timeout_s=CUT_S)
+    if serving.done():
+        await serving
+    serving.cancel()
+
+
+async def _first(*tasks: "asyncio.Task[object]", timeout_s: float | None = None) -> None:
+    """Wait until one of the tasks is done; the first one is left running, the others not."""
+    await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks[1:]:
+        task.cancel()
+
+
+async def _announce(host: str, port: int, on_listening: Callable[[str], None]) -> None:
+    address = _address(host, port)
+    while True:
+        with contextlib.suppress(OSError):
+            _, writer = await asyncio.open_connection(address, port)
+            writer.close()
+            break
+        await asyncio.sleep(_PROBE_INTERVAL_S)
+    on_listening(url_of(host, port))
+
+
+def _address(host: str, port: int) -> str:
+    """Return the numeric address, which the server insists on."""
+    return str(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4][0])
+
+
+@contextlib.contextmanager
+def _stop_signals(stop: _StopSignals) -> Iterator[_StopSignals]:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.receive)
+    try:
+        yield stop
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

@@ -1,0 +1,105 @@
+"""Traffic since the start, for `GET /admin/stats`: counts, rates, quantiles. Knows no HTTP."""
+
+from collections import Counter
+from typing import Any
+
+from gateway.latency import LatencyHistogram
+from gateway.record import RequestRecord
+
+OTHER = "other"
+MAX_MODELS = 64
+HITS = ("exact", "semantic")
+
+
+def counted_as(record: RequestRecord) -> str:
+    """Return the one outcome a request counts as: the cache's, unless it did not end well."""
+    return record.outcome if record.end == "ok" else record.end
+
+
+def tokens_saved(record: RequestRecord) -> dict[str, int]:
+    """Return the tokens each layer spared a model: whole answers, or the prompt's cached part."""
+    usage = record.usage
+    if usage is None:
+        return {}
+    whole = usage.prompt_tokens + usage.completion_tokens
+    if record.outcome in HITS:
+        return {record.outcome: whole}
+    if record.coalesced:
+        return {"flight": whole}
+    return {"prefix": usage.cached_tokens} if usage.cached_tokens else {}
+
+
+class TrafficStats:
+    """Collects the records of one process; memory is bounded whatever the traffic is."""
+
+    def __init__(self) -> None:
+        self._outcomes: Counter[str] = Counter()
+        self._coalesced = 0
+        self._rejected = 0
+        self._by_intent: dict[str, Counter[str]] = {}
+        self._by_model: dict[str, Counter[str]] = {}
+        self._seconds: dict[str, LatencyHistogram] = {}
+        self._ttft: dict[str, LatencyHistogram] = {}
+        self._tokens_saved: Counter[str] = Counter()
+
+    def record(self, record: RequestRecord) -> None:
+        """Count one request that reached the pipeline."""
+        outcome = counted_as(record)
+        self._outcomes[outcome] += 1
+        self._coalesced += record.coalesced
+        self._by_intent.setdefault(record.intent or "none", Counter())[outcome] += 1
+        self._by_model.setdefault(self._model(record.model), Counter())[outcome] += 1
+        self._seconds.setdefault(outcome, LatencyHistogram()).add(record.seconds)
+        if record.ttft_s is not None:
+            self._ttft.setdefault(outcome, LatencyHistogram()).add(record.ttft_s)
+        self._tokens_saved.update(tokens_saved(record))
+
+    def reject(self) -> None:
+        """Count one request that was refused before the pipeline saw it."""
+        self._rejected += 1
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything as plain values; rates are shares of the requests counted beside."""
+        return {
+            **_shares(self._outcomes),
+            "coalesced": self._coalesced,
+            "rejected": self._rejected,
+            "by_intent": {name: _shares(counts) for name, counts in self._by_intent.items()},
+            "by_model": {name: _shares(counts) for name, counts in self._by_model.items()},
+            "latency_s": _quantiles(self._seconds),
+            "ttft_s": _quantiles(self._ttft),
+            "tokens_saved": dict(self._tokens_saved),
+            "time_saved_s": self._time_saved_s(),
+        }
+
+    def _model(self, name: str) -> str:
+        known = name in self._by_model or len(self._by_model) < MAX_MODELS
+        return name if known else OTHER
+
+    def _time_saved_s(self) -> float | None:
+        """Estimate what the hits would have taken at the mean miss; None before any miss."""
+        miss = self._seconds.get("miss")
+        if miss is None or miss.mean_s is None:
+            return None
+        hits = [self._seconds[layer] for layer in HITS if layer in self._seconds]
+        return sum(max(0.0, hit.count * miss.mean_s - hit.total_s) for hit in hits)
+
+
+def _shares(counts: Counter[str]) -> dict[str, Any]:
+    total = counts.total()
+    looked_up = counts["exact"] + counts["semantic"] + counts["miss"]
+    hits = counts["exact"] + counts["semantic"]
+    return {
+        "requests": total,
+        "outcomes": dict(counts),
+        "hit_rate": hits / looked_up if looked_up else None,
+        "hit_rate_of_all": hits / total if total else None,
+        "rates": {name: count / total for name, count in counts.items()},
+    }
+
+
+def _quantiles(histograms: dict[str, LatencyHistogram]) -> dict[str, dict[str, float | int | None]]:
+    return {
+        outcome: {"count": seen.count, "p50": seen.quantile(0.5), "p99": seen.quantile(0.99)}
+        for outcome, seen in histograms.items()
+    }

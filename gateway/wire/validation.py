@@ -1,0 +1,56 @@
+"""JSON bodies in, validated Structs out; a violation becomes a `BadRequest` naming its field."""
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from gateway.errors import BadRequest
+
+S = TypeVar("S")
+
+_decode = msgspec.json.Decoder().decode
+_AT = re.compile(r" - at (?:`key` in )?`\$\.?(?P<path>[^`]*)`$")
+_FIELD = re.compile(r"^Object (?:missing required|contains unknown) field `(?P<field>[^`]+)`")
+
+
+def decode_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object in a body.
+
+    Raises:
+        BadRequest: the body is empty, no valid JSON, or no object.
+    """
+    if not body:
+        raise BadRequest("the request body is empty; expected a JSON object")
+    try:
+        tree = _decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise BadRequest(f"the request body is not valid JSON: {error}") from None
+    if not isinstance(tree, dict):
+        raise BadRequest("the request body must be a JSON object")
+    return tree
+
+
+def convert(tree: Any, kind: type[S], where: str = "") -> S:
+    """Return decoded JSON as a Struct; ``where`` is put before the name of a wrong field.
+
+    Raises:
+        BadRequest: a field is missing, unknown where that is forbidden, or has a wrong value.
+    """
+    try:
+        return msgspec.convert(tree, kind)
+    except msgspec.ValidationError as error:
+        detail, param = _located(str(error), where)
+        raise BadRequest(f"{param}: {detail}" if param else detail, param=param) from None
+    except RecursionError:
+        raise BadRequest("the request body is nested too deeply") from None
+
+
+def _located(message: str, where: str) -> tuple[str, str | None]:
+    at = _AT.search(message)
+    detail = message[: at.start()] if at else message
+    steps = [where, at["path"].replace("[...]", "") if at else ""]
+    if field := _FIELD.match(detail):
+        steps.append(field["field"])
+    param = ".".join(filter(None, steps)).replace(".[", "[")
+    return detail[:1].lower() + detail[1:], param or None

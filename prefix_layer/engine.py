@@ -1,0 +1,179 @@
+"""The single-threaded core: schedule → run → sample → commit. Knows no sockets and no text."""
+
+import torch
+
+from prefix_layer.block_pool import BlockPool
+from prefix_layer.config import EngineConfig
+from prefix_layer.errors import ModelLoadError
+from prefix_layer.eviction import make_policy
+from prefix_layer.kv_cache import PagedKVCache
+from prefix_layer.messages import EngineStats, Failed, Generate, Ready, Tokens
+from prefix_layer.model import LoadedModel, load_model
+from prefix_layer.prefix_cache import PrefixCache
+from prefix_layer.prefix_index import PrefixIndex
+from prefix_layer.prepack import prepack
+from prefix_layer.runner import Runner
+from prefix_layer.sampler import Choice, sample
+from prefix_layer.scheduler import Scheduler
+from prefix_layer.self_check import check_agreement, paged_logits, probe_tokens, reference_logits
+from prefix_layer.sequence import Sequence
+
+
+class Engine:
+    """A model, a pool of KV blocks and the sequences that use them.
+
+    Every added sequence ends in exactly one of: a `Tokens` with ``finish_reason``, a `Failed`, or
+    an abort. An exception from `step` leaves blocks and counts whole; abort what was in flight.
+
+    Raises:
+        ModelLoadError: the model or the pool can't be had; one clear line.
+        UnknownEviction: the configuration names a policy there is not.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        policy = make_policy(config.eviction)
+        num_blocks = _num_blocks(config)
+        if config.num_threads is not None:
+            torch.set_num_threads(config.num_threads)
+        self._config = config
+        self._model = load_model(config)
+        self._kv = _allocate(self._model, num_blocks * config.block_size)
+        index = PrefixIndex(config.block_size, self._model.fingerprint)
+        self._pool = BlockPool(num_blocks, index, policy)
+        self._cache = PrefixCache(self._pool, enabled=config.prefix_caching)
+        self._scheduler = Scheduler(
+            self._cache, config.block_size, config.max_batch_tokens, config.max_sequences
+        )
+        self._runner = Runner(self._model, self._kv, config.block_size)
+        self._num_computed_tokens = 0
+        self._batch_tokens = 0
+        self._prove_and_prepack(num_blocks)
+        self.ready = self._describe(num_blocks)
+
+    @property
+    def has_work(self) -> bool:
+        """Say whether `step` has anything to do."""
+        return self._scheduler.has_work
+
+    def add(self, command: Generate) -> Failed | None:
+        """Queue a sequence; a `Failed` says at once that it can never run."""
+        failed = self._refuse(command)
+        if failed is None:
+            self._scheduler.add(Sequence(command, self.ready.context_length))
+        return failed
+
+    def abort(self, request_id: str) -> None:
+        """Drop a sequence and release its blocks; unknown ids are ignored."""
+        self._scheduler.abort(request_id)
+
+    def step(self) -> list[Tokens | Failed]:
+        """Compute one batch; return what it gave to each sequence that got a token."""
+        batch = self._scheduler.schedule()
+        if batch is None:
+            return []
+        logits = self._runner.run(batch.chunks)
+        ended = [i for i, chunk in enumerate(batch.chunks) if chunk.reaches_end]
+        sampled = [batch.chunks[i].sequence for i in ended]
+        choices = sample(sampled, logits[ended]) if sampled else []
+        for chunk in batch.chunks:
+            self._cache.commit(chunk.sequence, chunk.num_tokens)
+        self._batch_tokens = batch.num_tokens
+        self._num_computed_tokens += batch.num_tokens
+        return [self._emit(s, choice) for s, choice in zip(sampled, choices, strict=True)]
+
+    def stats(self, request_id: str) -> EngineStats:
+        """Read the counters."""
+        by_state = self._pool.count_by_state()
+        block_bytes = self._kv.bytes_per_slot * self._config.block_size
+        return EngineStats(
+            request_id=request_id,
+            block_size=self._config.block_size,
+            num_blocks=len(self._pool.blocks),
+            blocks_by_state=dict(by_state),
+            bytes_by_tier={"device": (by_state["cached"] + by_state["active"]) * block_bytes},
+            tokens_by_source={
+                "device": self._scheduler.num_reused_tokens,
+                "computed": self._num_computed_tokens,
+            },
+            evictions_by_tier={"device": self._pool.num_evicted},
+            num_waiting=len(self._scheduler.waiting),
+            num_running=len(self._scheduler.running),
+            batch_tokens=self._batch_tokens,
+        )
+
+    def reset(self) -> None:
+        """Forget every cached block that no running sequence holds."""
+        self._pool.forget_unused()
+
+    def check_invariants(self) -> None:
+        """Assert that blocks, index and sequences agree with each other."""
+        running = self._scheduler.running
+        self._pool.check_invariants([sequence.block_table for sequence in running])
+        for sequence in running:
+            room = len(sequence.block_table) * self._config.block_size
+            assert sequence.num_computed_tokens <= room, f"{sequence} computed beyond its blocks"
+            assert sequence.num_computed_tokens < len(sequence.token_ids), f"{sequence} is idle"
+        for sequence in self._scheduler.waiting:
+            assert not sequence.block_table, f"{sequence} waits and holds blocks"
+
+    def _emit(self, sequence: Sequence, choice: Choice | None) -> Tokens | Failed:
+        if choice is None:
+            self._scheduler.finish(sequence)
+            return _failed(sequence.request_id, "engine_error", "the model gave no finite logits")
+        finish_reason = sequence.append(choice.token_id)
+        if finish_reason is not None:
+            self._scheduler.finish(sequence)
+        return Tokens(
+            request_id=sequence.request_id,
+            token_ids=[choice.token_id],
+            logprobs=None if choice.logprob is None else [choice.logprob],
+            finish_reason=finish_reason,
+            num_cached_tokens=sequence.num_cached_tokens or 0,
+        )
+
+    def _refuse(self, command: Generate) -> Failed | None:
+        """Say why a command can never run; None when it can."""
+        length, request_id = len(command.prompt), command.request_id
+        if length >= self._model.context_length:
+            text = f"the prompt has {length} tokens, the context {self._model.context_length}"
+            return _failed(request_id, "prompt_too_long", text)
+        if length >= self.ready.context_length:
+            text = f"the prompt has {length} tokens, the KV pool {self.ready.context_length}"
+            return _failed(request_id, "kv_exhausted", text)
+        text = self._find_fault(command)
+        return _failed(request_id, "engine_error", text) if text else None
+
+    def _find_fault(self, command: Generate) -> str | None:
+        vocabulary = range(self._model.vocab_size)
+        if not command.prompt:
+            return "the prompt is empty"
+        if min(command.prompt) < 0 or max(command.prompt) not in vocabulary:
+            return f"the prompt has token ids outside of 0..{vocabulary[-1]}"
+        if any(token_id not in vocabulary for token_id in command.sampling.logit_bias):
+            return f"logit_bias has token ids outside of 0..{vocabulary[-1]}"
+        if command.sampling.max_tokens < 1:
+            return "max_tokens must be at least 1"
+        if command.request_id in self._scheduler:
+            return f"request id {command.request_id!r} is in use"
+        return None
+
+    def _prove_and_prepack(self, num_blocks: int) -> None:
+        """Check paging against the model's own attention, before and after making it faster."""
+        size = self._config.block_size
+        tokens = probe_tokens(self._model, size, num_blocks)
+        expected = reference_logits(self._model, tokens)
+        if self._model.device.type == "cpu":
+            prepack(self._model.module)
+        check_agreement(self._model, expected, paged_logits(self._runner, tokens, size))
+
+    def _describe(self, num_blocks: int) -> Ready:
+        return Ready(
+            request_id="",
+            model_fingerprint=self._model.fingerprint,
+            context_length=min(self._model.context_length, num_blocks * self._config.block_size),
+            vocab_size=self._model.vocab_size,
+            dtype=str(self._model.dtype).removeprefix("torch."),
+            device=str(self._model.device),
+            block_size=self._config.block_size,
+            num_blocks=num_blocks,
+        )

@@ -1,0 +1,42 @@
+"""Errors of the prefix layer.
+
+PrefixLayerError
+├── ModelLoadError        the model folder is missing, broken, or can't be read as asked
+│   └── UnsupportedModel  it loads, but paged attention would not compute what it means
+├── UnknownEviction       no eviction policy of that name; lists those there are
+├── EngineUnavailable     the engine process is starting, restarting, failed or closed
+└── EngineFailed          one request ended without an answer; carries the `Failed` code
+"""
+
+from typing import Literal
+
+FailureCode = Literal["engine_error", "engine_restarted", "kv_exhausted", "prompt_too_long"]
+
+
+class PrefixLayerError(Exception):
+    """Base of all errors of this layer."""
+
+
+class ModelLoadError(PrefixLayerError):
+    """The model can't be loaded; the message is one line that says what to mend."""
+
+
+class UnsupportedModel(ModelLoadError):
+    """The model has parts whose state the block pool can't hold."""
+
+
+class UnknownEviction(PrefixLayerError):
+    """The configured eviction policy does not exist."""
+
+
+class EngineUnavailable(PrefixLayerError):
+    """No request can be sent to the engine now."""
+
+
+class EngineFailed(PrefixLayerError):
+    """A request ended without an answer."""
+
+    def __init__(self, code: FailureCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message

@@ -1,0 +1,40 @@
+"""Names of blocks: a hash over everything that a block's KV depends on. Pure, knows no tensors.
+
+A block's hash chains over its parent's, so equal hashes mean equal whole prefixes; the chain starts
+from a root that holds the model fingerprint and the tenant's salt. The bytes hashed are fixed
+(little-endian int32), so hashes are stable across processes, machines and Python versions.
+"""
+
+import sys
+from array import array
+from collections.abc import Sequence
+from hashlib import blake2b
+
+HASH_BYTES = 32
+
+
+def root_hash(model_fingerprint: str, salt: bytes = b"") -> bytes:
+    """Hash what all blocks of one tenant and one model descend from."""
+    digest = blake2b(digest_size=HASH_BYTES, person=b"strata.root")
+    for part in (model_fingerprint.encode(), salt):
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
+
+
+def block_hash(parent_hash: bytes, token_ids: Sequence[int]) -> bytes:
+    """Hash the tokens of one block on top of its parent's hash.
+
+    Raises:
+        OverflowError: a token id does not fit in 32 bits.
+    """
+    digest = blake2b(parent_hash, digest_size=HASH_BYTES, person=b"strata.block")
+    digest.update(_int32_bytes(token_ids))
+    return digest.digest()
+
+
+def _int32_bytes(token_ids: Sequence[int]) -> bytes:
+    words = array("i", token_ids)
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words.tobytes()

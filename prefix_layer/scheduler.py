@@ -1,0 +1,168 @@
+"""Decides which tokens the next step computes. Knows block tables, not tensors.
+
+Continuous batching under one token budget: sequences that decode first, then prompts under way in
+chunks, then newcomers. Who has the longest cached prefix enters first, unless somebody has been
+passed over too often. A newcomer whose prefix a running sequence is computing right now waits for
+it and then starts from the cache. When the pool runs out, the youngest running sequence gives its
+blocks back and is computed again later; what it has emitted stays emitted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prefix_layer.block import Block
+from prefix_layer.prefix_cache import PrefixCache
+from prefix_layer.sequence import Sequence
+
+_WINDOW = 16
+_MAX_PASSED_OVER = 8
+_WORTH_WAITING_TOKENS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The next ``num_tokens`` pending tokens of one sequence."""
+
+    sequence: Sequence
+    num_tokens: int
+
+    @property
+    def reaches_end(self) -> bool:
+        """Say whether the logits of the last token give the sequence's next one."""
+        return self.num_tokens == self.sequence.num_pending_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one step computes; never empty."""
+
+    chunks: list[Chunk]
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(chunk.num_tokens for chunk in self.chunks)
+
+
+class Scheduler:
+    """The waiting and the running sequences."""
+
+    def __init__(
+        self, cache: PrefixCache, block_size: int, max_batch_tokens: int, max_sequences: int
+    ) -> None:
+        self.waiting: list[Sequence] = []
+        self.running: list[Sequence] = []
+        self._cache = cache
+        self._block_size = block_size
+        self._max_batch_tokens = max_batch_tokens
+        self._max_sequences = max_sequences
+
+    def __contains__(self, request_id: str) -> bool:
+        return self._find(request_id) is not None
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self.waiting or self.running)
+
+    def add(self, sequence: Sequence) -> None:
+        """Queue a sequence behind all others."""
+        self.waiting.append(sequence)
+
+    def abort(self, request_id: str) -> None:
+        """Drop a sequence wherever it is; unknown ids are ignored."""
+        sequence = self._find(request_id)
+        if sequence in self.running:
+            self.finish(sequence)
+        elif sequence is not None:
+            self.waiting.remove(sequence)
+
+    def finish(self, sequence: Sequence) -> None:
+        """Take a running sequence out and release its blocks."""
+        self.running.remove(sequence)
+        self._cache.release(sequence)
+
+    def schedule(self) -> Batch | None:
+        """Choose the next step's tokens and make room for their KV; None when nothing waits."""
+        chunks: dict[Sequence, Chunk] = {}
+        num_running = len(self.running)
+        self._continue_running(chunks)
+        if len(self.running) == num_running:
+            self._admit(chunks)
+        assert chunks or not self.has_work, "there is work but none can be scheduled"
+        return Batch(list(chunks.values())) if chunks else None
+
+    def _continue_running(self, chunks: dict[Sequence, Chunk]) -> None:
+        for sequence in sorted(self.running, key=lambda s: s.num_pending_tokens > 1):
+            num_tokens = min(sequence.num_pending_tokens, self._budget(chunks))
+            if num_tokens and sequence in self.running:
+                self._continue(sequence, num_tokens, chunks)
+
+    def _continue(
+        self, sequence: Sequence, num_tokens: int, chunks: dict[Sequence, Chunk]
+    ) -> None:
+        while not self._cache.grow(sequence, num_tokens):
+            victim = self.running[-1]
+            chunks.pop(victim, None)
+            self._preempt(victim)
+            if victim is sequence:
+                return
+        chunks[sequence] = Chunk(sequence, num_tokens)
+
+    def _preempt(self, sequence: Sequence) -> None:
+        self.finish(sequence)
+        sequence.times_passed_over = _MAX_PASSED_OVER
+        self.waiting.insert(0, sequence)
+
+    def _admit(self, chunks: dict[Sequence, Chunk]) -> None:
+        computing = self._hashes_under_way()
+        for sequence, matched in self._admission_order():
+            budget = self._budget(chunks)
+            if not budget or len(self.running) >= self._max_sequences:
+                return
+            if self._worth_waiting(sequence, matched, computing):
+                continue
+            if not self._cache.admit(sequence, matched):
+                return
+            self.waiting.remove(sequence)
+            self.running.append(sequence)
+            if sequence.num_cached_tokens is None:
+                sequence.num_cached_tokens = sequence.num_computed_tokens
+            chunks[sequence] = Chunk(sequence, min(sequence.num_pending_tokens, budget))
+            computing.update(sequence.block_hashes[sequence.num_shared_blocks :])
+
+    def _admission_order(self) -> Iterator[tuple[Sequence, list[Block]]]:
+        """Yield newcomers, longest cached prefix first; count who is passed over by another."""
+        window = [(sequence, self._cache.match(sequence)) for sequence in self.waiting[:_WINDOW]]
+        patient = [pair for pair in window if pair[0].times_passed_over < _MAX_PASSED_OVER]
+        overdue = [pair for pair in window if pair[0].times_passed_over >= _MAX_PASSED_OVER]
+        ordered = overdue + sorted(patient, key=lambda pair: -len(pair[1]))
+        for place, pair in enumerate(window):
+            if ordered.index(pair) > place:
+                pair[0].times_passed_over += 1
+        yield from ordered
+
+    def _hashes_under_way(self) -> set[bytes]:
+        return {
+            own_hash
+            for sequence in self.running
+            for own_hash in sequence.block_hashes[sequence.num_shared_blocks :]
+        }
+
+    def _worth_waiting(
+        self, sequence: Sequence, matched: list[Block], computing: set[bytes]
+    ) -> bool:
+        """Say whether enough of what the sequence misses is being computed by another one."""
+        shared = 0
+        for own_hash in sequence.block_hashes[len(matched) :]:
+            if own_hash not in computing:
+                break
+            shared += self._block_size
+        return shared >= _WORTH_WAITING_TOKENS
+
+    def _budget(self, chunks: dict[Sequence, Chunk]) -> int:
+        return self._max_batch_tokens - sum(chunk.num_tokens for chunk in chunks.values())
+
+    def _find(self, request_id: str) -> Sequence | None:
+        for sequence in [*self.running, *self.waiting]:
+            if sequence.request_id == request_id:
+                return sequence
+        return None

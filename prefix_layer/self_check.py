@@ -1,0 +1,68 @@
+"""Proves at load that paging changes nothing: compares with the model's own attention."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from prefix_layer.attention import ATTENTION_NAME
+from prefix_layer.block import Block
+from prefix_layer.errors import UnsupportedModel
+from prefix_layer.messages import Generate, Sampling
+from prefix_layer.model import LoadedModel
+from prefix_layer.runner import Runner
+from prefix_layer.scheduler import Chunk
+from prefix_layer.sequence import Sequence
+
+_NUM_TOKENS = 24
+_TOLERANCE = {torch.float32: 1e-3}
+_HALF_TOLERANCE = 0.1
+
+
+def probe_tokens(model: LoadedModel, block_size: int, num_blocks: int) -> list[int]:
+    """Choose tokens for the comparison: a few, spread over the vocabulary."""
+    count = max(min(_NUM_TOKENS, block_size * num_blocks, model.context_length), 2)
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(0, model.vocab_size, (count,), generator=generator).tolist()
+
+
+@torch.inference_mode()
+def reference_logits(model: LoadedModel, token_ids: list[int]) -> Tensor:
+    """Compute the last token's logits (vocab_size,) with transformers' own attention."""
+    module: Any = model.module
+    module.set_attn_implementation("eager")
+    try:
+        ids = torch.tensor([token_ids], device=model.device)
+        logits: Tensor = module(input_ids=ids, use_cache=False).logits[0, -1]
+    finally:
+        module.set_attn_implementation(ATTENTION_NAME)
+    return logits.float()
+
+
+def paged_logits(runner: Runner, token_ids: list[int], block_size: int) -> Tensor:
+    """Compute the same through the first blocks of the pool, in two steps."""
+    sequence = Sequence(Generate("", token_ids, Sampling(max_tokens=1)), len(token_ids) + 1)
+    sequence.block_table = [Block(i) for i in range(-(-len(token_ids) // block_size))]
+    half = len(token_ids) // 2
+    runner.run([Chunk(sequence, half)])
+    sequence.num_computed_tokens = half
+    return runner.run([Chunk(sequence, len(token_ids) - half)])[-1].float()
+
+
+def relative_difference(expected: Tensor, actual: Tensor) -> float:
+    """Return the length of the difference over the length of the expected vector."""
+    return float((expected - actual).norm() / expected.norm().clamp(min=1e-6))
+
+
+def check_agreement(model: LoadedModel, expected: Tensor, actual: Tensor) -> None:
+    """Refuse a model that paging changes.
+
+    Raises:
+        UnsupportedModel: the logits differ by more than rounding.
+    """
+    difference = relative_difference(expected, actual)
+    if not difference <= _TOLERANCE.get(model.dtype, _HALF_TOLERANCE):
+        raise UnsupportedModel(
+            f"{model.config.model_type} computes differently under paged attention"
+            f" (logits differ by {difference:.2%})"
+        )

@@ -1,0 +1,62 @@
+"""The state of one request inside the engine. Knows its blocks, not how they are chosen."""
+
+from collections import Counter
+
+import torch
+
+from prefix_layer.block import Block
+from prefix_layer.messages import FinishReason, Generate
+
+
+class Sequence:
+    """Prompt and generated tokens of one request, and how much of their KV exists.
+
+    ```
+    token_ids    [ prompt .............. | generated ...... ]
+    KV           [ num_computed_tokens ........ | pending ... ]
+    block_table  [ num_shared_blocks . | private blocks .... ]   indexed ones first
+    ```
+    ``max_length`` bounds prompt and generated tokens together. ``num_cached_tokens`` is what the
+    first admission found in the cache; a preempted sequence keeps it.
+    """
+
+    def __init__(self, command: Generate, context_length: int) -> None:
+        self.request_id = command.request_id
+        self.salt = command.salt
+        self.sampling = command.sampling
+        self.token_ids = list(command.prompt)
+        self.num_prompt_tokens = len(command.prompt)
+        self.max_length = min(len(command.prompt) + command.sampling.max_tokens, context_length)
+        self.block_table: list[Block] = []
+        self.block_hashes: list[bytes] = []
+        self.num_shared_blocks = 0
+        self.num_computed_tokens = 0
+        self.num_cached_tokens: int | None = None
+        self.times_passed_over = 0
+        self.generated_counts: Counter[int] = Counter()
+        self.generator = _generator(command.sampling.seed)
+
+    def __repr__(self) -> str:
+        return f"Sequence({self.request_id!r}, {self.num_computed_tokens}/{len(self.token_ids)})"
+
+    @property
+    def num_pending_tokens(self) -> int:
+        """Tokens whose KV must be computed before the next one can be sampled; 1 in decode."""
+        return len(self.token_ids) - self.num_computed_tokens
+
+    def append(self, token_id: int) -> FinishReason | None:
+        """Add a sampled token; return why the sequence ends with it, if it does."""
+        self.token_ids.append(token_id)
+        self.generated_counts[token_id] += 1
+        if token_id in self.sampling.stop_token_ids:
+            return "stop"
+        return "length" if len(self.token_ids) >= self.max_length else None
+
+
+def _generator(seed: int | None) -> torch.Generator:
+    generator = torch.Generator()
+    if seed is None:
+        generator.seed()
+    else:
+        generator.manual_seed(seed & 0xFFFF_FFFF_FFFF_FFFF)
+    return generator

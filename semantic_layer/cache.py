@@ -1,0 +1,385 @@
+"""Exact and semantic response cache: look up, store, inspect, invalidate.
+
+Knows no HTTP, no model of its own and no store's protocol. A part that is slow or down makes a
+miss, never an error.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import msgspec
+
+from semantic_layer.canonical import exact_key, request_fields, scope_of
+from semantic_layer.conversation import split
+from semantic_layer.decision import Decision, Judge
+from semantic_layer.embedding import Embedder
+from semantic_layer.entry import Entry
+from semantic_layer.errors import StoreUnavailable, TextTooLong
+from semantic_layer.guarded import GuardedParts, Observe, OnFailure, Stopwatch
+from semantic_layer.intent import DetectIntent, detect_intent
+from semantic_layer.outcome import Bypass, Hit, Inspection, Judgement, Miss, Outcome, Reason
+from semantic_layer.policy import CachePolicy
+from semantic_layer.request import CacheControl, CacheQuery
+from semantic_layer.response_store import Page, ResponseStore, Selector
+from semantic_layer.scorer import Scorer
+from semantic_layer.thresholds import Thresholds
+from semantic_layer.upkeep import PartState, Upkeep
+from semantic_layer.vector_index import Point, Vector, VectorIndex
+
+
+@dataclass(slots=True)
+class _Lookup:
+    """One look-up on its way: what is known so far. ``scope`` None means exact repeats only."""
+
+    query: CacheQuery
+    control: CacheControl
+    key: str
+    now: float
+    text: str | None = None
+    scope: str | None = None
+    intent: str | None = None
+    threshold: float | None = None
+    embedding: Vector | None = None
+    reasons: list[Reason] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+
+    @property
+    def judgement(self) -> Judgement:
+        return Judgement(
+            intent=self.intent, threshold=self.threshold, reasons=tuple(self.reasons)
+        )
+
+
+class SemanticCache:
+    """Answers that may be served again, proven so; see `lookup`.
+
+    Args:
+        store: keeps the entries.
+        index: finds them by likeness of text.
+        embedder: None leaves exact repeats only.
+        scorer: turns a comparison into the probability of the same answer.
+        detect: names a text's intent.
+        clock: Unix seconds.
+        observe: told the seconds of each stage (exact, embed, search, verify).
+        on_failure: told the part's name (redis, qdrant, embedder) for each failed call.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: ResponseStore,
+        index: VectorIndex,
+        embedder: Embedder | None,
+        policy: CachePolicy | None = None,
+        scorer: Scorer | None = None,
+        thresholds: Thresholds | None = None,
+        detect: DetectIntent = detect_intent,
+        clock: Callable[[], float] = time.time,
+        observe: Observe | None = None,
+        on_failure: OnFailure | None = None,
+    ) -> None:
+        self.policy = policy or CachePolicy()
+        self.thresholds = thresholds or Thresholds()
+        self._judge = Judge(scorer or Scorer.conservative())
+        self._detect = detect
+        self._clock = clock
+        self._observe = observe
+        self._parts = GuardedParts(store, index, embedder, self.policy, on_failure)
+        self._upkeep = Upkeep(self._parts, clock)
+
+    async def lookup(self, query: CacheQuery, control: CacheControl) -> Outcome:
+        """Find an answer that may be served, exact repeats first; never raises for a store."""
+        refusal = self._refusal(query, control)
+        if refusal is not None:
+            return Bypass((refusal,))
+        found, look = await self._find(query, control, self._observe)
+        if look.stale:
+            await self._forget(look)
+        if isinstance(found, Hit):
+            return found
+        return Miss(
+            key=look.key,
+            scope=look.scope if look.embedding is not None else None,
+            text=look.text,
+            embedding=look.embedding,
+            may_store=not control.no_store,
+            judgement=found,
+        )
+
+    async def inspect(self, query: CacheQuery, control: CacheControl) -> Inspection:
+        """Tell what `lookup` would do, with all candidates; counts, writes and removes nothing."""
+        refusal = self._refusal(query, control)
+        if refusal is not None:
+            return Inspection("bypass", judgement=Judgement(reasons=(refusal,)))
+        found, _ = await self._find(query, control, None)
+        if isinstance(found, Hit):
+            return Inspection(found.layer, found.entry, found.judgement)
+        return Inspection("miss", judgement=found)
+
+    async def store(
+        self,
+        query: CacheQuery,
+        control: CacheControl,
+        outcome: Miss,
+        answer: bytes,
+        *,
+        answer_text: str,
+        exact_only: bool = False,
+    ) -> str | None:
+        """Keep the answer of a missed request; return its id, None when it was not kept.
+
+        An ``exact_only`` answer is never found by likeness. Never raises for a store.
+        """
+        if not outcome.may_store:
+            return None
+        try:
+            return await self._keep(query, control, outcome, answer, answer_text, exact_only)
+        except StoreUnavailable:
+            return None
+
+    async def insert(
+        self,
+        query: CacheQuery,
+        control: CacheControl,
+        answer: bytes,
+        *,
+        answer_text: str,
+        exact_only: bool = False,
+    ) -> str | None:
+        """Keep an answer from elsewhere, as if the request had missed; return its id.
+
+        None when the request is one that is never cached.
+
+        Raises:
+            StoreUnavailable: a part is slow or down.
+        """
+        if self._refusal(query, replace(control, no_cache=False)) is not None:
+            return None
+        look = self._start(query, control)
+        if look.scope is not None and look.text is not None:
+            try:
+                look.embedding = await self._parts.embed(look.text)
+            except TextTooLong:
+                look.scope = None
+        miss = Miss(look.key, look.scope, look.text, look.embedding, True, look.judgement)
+        return await self._keep(query, control, miss, answer, answer_text, exact_only)
+
+    async def browse(self, selector: Selector, cursor: str | None, limit: int) -> Page:
+        """Return a page of entries, newest first.
+
+        Raises:
+            StoreUnavailable: the store is slow or down.
+            ValueError: the cursor is not one of ours.
+        """
+        return await self._upkeep.browse(selector, cursor, limit)
+
+    async def invalidate(self, selector: Selector, *, dry_run: bool = False) -> int:
+        """Remove the selected entries from both stores, or only count them.
+
+        Raises:
+            StoreUnavailable: a store is slow or down; some entries may be gone already.
+            ValueError: the selector selects nothing.
+        """
+        return await self._upkeep.invalidate(selector, dry_run=dry_run)
+
+    async def sweep(self) -> int:
+        """Drop what has expired from the indexes; return how many. Never raises for a store."""
+        return await self._upkeep.sweep()
+
+    async def counts(self) -> dict[str, int]:
+        """Return the number of entries by store; a store that is down is absent."""
+        return await self._upkeep.counts()
+
+    async def health(self) -> dict[str, PartState]:
+        """Return the state of each part, asked now."""
+        return await self._upkeep.health()
+
+    @property
+    def open_breakers(self) -> dict[str, bool]:
+        """Whether each part's breaker is open."""
+        return {part: breaker.is_open for part, breaker in self._parts.breakers.items()}
+
+    async def close(self) -> None:
+        """Close the embedder and both stores."""
+        if self._parts.embedder is not None:
+            await self._parts.embedder.close()
+        await self._parts.index.close()
+        await self._parts.store.close()
+
+    def _refusal(self, query: CacheQuery, control: CacheControl) -> Reason | None:
+        if control.no_cache and control.no_store:
+            return Reason("cache-control", "skip", "no-cache and no-store")
+        temperature = query.request.get("temperature")
+        if isinstance(temperature, int | float) and temperature > self.policy.max_temperature:
+            detail = f"{temperature:g} is above {self.policy.max_temperature:g}"
+            return Reason("temperature", "skip", detail)
+        return None
+
+    async def _find(
+        self, query: CacheQuery, control: CacheControl, observe: Observe | None
+    ) -> tuple[Hit | Judgement, _Lookup]:
+        watch = Stopwatch(observe)
+        look = self._start(query, control)
+        if not control.no_cache:
+            entry = await self._exact(look)
+            watch.lap("exact")
+            if entry is not None:
+                return Hit("exact", entry, look.now - entry.created_at, look.judgement), look
+        if look.scope is None or not await self._embedded(look, watch) or control.no_cache:
+            return look.judgement, look
+        decision = await self._nearest(look, watch)
+        if decision is None:
+            return look.judgement, look
+        judgement = replace(decision.judgement, intent=look.intent, threshold=look.threshold)
+        if decision.entry is None:
+            return judgement, look
+        return _hit("semantic", decision.entry, look.now, judgement), look
+
+    def _start(self, query: CacheQuery, control: CacheControl) -> _Lookup:
+        look = _Lookup(query, control, exact_key(query, control.context), self._clock())
+        turn = split(query, control)
+        if isinstance(turn, str):
+            look.reasons.append(Reason("eligible", "skip", turn))
+            return look
+        look.text = turn.text
+        look.intent = control.intent or self._detect(turn.text)
+        look.threshold = self.thresholds.of(look.intent, control.threshold)
+        if not (self.policy.semantic and control.semantic and self._parts.embedder):
+            look.reasons.append(Reason("eligible", "skip", "semantic look-up is off"))
+            return look
+        look.scope = scope_of(query, turn, control.context)
+        return look
+
+    async def _exact(self, look: _Lookup) -> Entry | None:
+        try:
+            entry = await self._parts.get(look.query.tenant, look.key)
+        except StoreUnavailable as error:
+            look.reasons.append(Reason("exact", "skip", str(error)))
+            return None
+        if entry is None or entry.entry_id != look.key or entry.expires_at <= look.now:
+            return None
+        return entry if _is_young(entry, look) else None
+
+    async def _embedded(self, look: _Lookup, watch: Stopwatch) -> bool:
+        assert look.text is not None, "a scope without a text"
+        try:
+            look.embedding = await self._parts.embed(look.text)
+        except TextTooLong as error:
+            look.scope = None
+            look.reasons.append(Reason("window", "skip", str(error)))
+        except StoreUnavailable as error:
+            look.reasons.append(Reason("embed", "skip", str(error)))
+        watch.lap("embed")
+        return look.embedding is not None
+
+    async def _nearest(self, look: _Lookup, watch: Stopwatch) -> Decision | None:
+        """Judge the nearest entries; look further when none of the first may be served."""
+        decision: Decision | None = None
+        for limit in (self.policy.top_k, self.policy.top_k_wide):
+            try:
+                decision, exhausted = await self._search(look, limit, watch)
+            except StoreUnavailable as error:
+                look.reasons.append(Reason("search", "skip", str(error)))
+                break
+            if exhausted or decision.entry is not None:
+                break
+        return decision
+
+    async def _search(
+        self, look: _Lookup, limit: int, watch: Stopwatch
+    ) -> tuple[Decision, bool]:
+        assert look.embedding is not None, "searching without a vector"
+        assert look.scope is not None, "searching without a scope"
+        tenant = look.query.tenant
+        near = await self._parts.search(
+            look.embedding, tenant=tenant, scope=look.scope, now=look.now, limit=limit
+        )
+        entries = await self._parts.get_many(tenant, [n.entry_id for n in near]) if near else []
+        watch.lap("search")
+        pairs = []
+        for neighbour, entry in zip(near, entries, strict=True):
+            if entry is None or not _is_findable(entry, look):
+                look.stale.append(neighbour.entry_id)
+            else:
+                pairs.append((neighbour.similarity, entry, _is_young(entry, look)))
+        assert look.text is not None, "searching without a text"
+        assert look.threshold is not None, "searching without a threshold"
+        decision = self._judge.decide(look.text, look.threshold, pairs)
+        watch.lap("verify")
+        done = len(near) < limit or not self._judge.may_reach(near[-1].similarity, look.threshold)
+        return decision, done
+
+    async def _forget(self, look: _Lookup) -> None:
+        try:
+            await self._parts.drop_points(look.query.tenant, look.stale)
+        except StoreUnavailable:
+            return
+
+    async def _keep(
+        self,
+        query: CacheQuery,
+        control: CacheControl,
+        miss: Miss,
+        answer: bytes,
+        answer_text: str,
+        exact_only: bool,
+    ) -> str | None:
+        now = self._clock()
+        ttl_s = self.policy.ttl_of(miss.judgement.intent, control.ttl_s)
+        if ttl_s <= 0:
+            return None
+        entry = Entry(
+            entry_id=miss.key,
+            tenant=query.tenant,
+            namespace=query.namespace,
+            model=query.model,
+            model_fingerprint=query.model_fingerprint,
+            answer=answer,
+            created_at=now,
+            expires_at=now + ttl_s,
+            intent=miss.judgement.intent,
+            scope=miss.scope,
+            text=miss.text,
+            answer_text=answer_text,
+            exact_only=exact_only,
+            tags=control.tags,
+            request=_request_json(query.request),
+        )
+        await self._parts.put(entry)
+        if miss.scope is not None and miss.embedding is not None and not exact_only:
+            await self._parts.upsert(_point(entry, miss.scope, miss.embedding))
+        return entry.entry_id
+
+
+def _hit(
+    layer: Literal["exact", "semantic"], entry: Entry, now: float, judgement: Judgement
+) -> Hit:
+    return Hit(layer, entry, max(0.0, now - entry.created_at), judgement)
+
+
+def _point(entry: Entry, scope: str, vector: Vector) -> Point:
+    return Point(
+        entry.entry_id, entry.tenant, scope, entry.intent, entry.expires_at, entry.tags, vector
+    )
+
+
+def _is_young(entry: Entry, look: _Lookup) -> bool:
+    limit = look.control.max_age_s
+    return limit is None or look.now - entry.created_at <= limit
+
+
+def _is_findable(entry: Entry, look: _Lookup) -> bool:
+    """Say whether a point of this scope may still lead to this entry."""
+    return (
+        entry.scope == look.scope
+        and entry.tenant == look.query.tenant
+        and entry.text is not None
+        and not entry.exact_only
+        and entry.expires_at > look.now
+    )
+
+
+def _request_json(request: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(request_fields(request))

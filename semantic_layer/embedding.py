@@ -1,0 +1,184 @@
+"""Turn texts into unit vectors beside the event loop; knows no stores and no caches.
+
+An `Encoder` is a loaded model, called from one worker thread only; `ThreadedEmbedder` puts calls
+that wait at the same time into one batch. Heavy libraries are imported by `load_encoder` alone.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from semantic_layer.errors import EmbedderFailed, TextTooLong
+
+Vectors = npt.NDArray[np.float32]
+
+
+class Encoder(Protocol):
+    """A loaded model. Not thread-safe.
+
+    ``fingerprint`` changes whenever vectors would; ``window_tokens`` counts special tokens and
+    prompt, as `count_tokens` does. `encode` gives unit rows ``(len(texts), dim)`` and is told
+    only texts inside the window.
+    """
+
+    fingerprint: str
+    dim: int
+    window_tokens: int
+
+    def count_tokens(self, text: str) -> int:
+        """Return the tokens the model would read for this text, before any cut."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Embed a batch."""
+        ...
+
+
+class Embedder(Protocol):
+    """What the cache asks vectors of."""
+
+    fingerprint: str
+    dim: int
+    window_tokens: int
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return unit rows ``(len(texts), dim)``, float32.
+
+        Raises:
+            TextTooLong: a text does not fit the window; a cut text is never embedded.
+            EmbedderFailed: the model broke, or the embedder is closed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Stop working; idempotent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    texts: tuple[str, ...]
+    loop: asyncio.AbstractEventLoop
+    future: "asyncio.Future[Vectors]"
+
+    def finish(self, result: Vectors | Exception) -> None:
+        def deliver() -> None:
+            if self.future.done():
+                return
+            if isinstance(result, Exception):
+                self.future.set_exception(result)
+            else:
+                self.future.set_result(result)
+
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(deliver)
+
+
+class ThreadedEmbedder:
+    """Embeds on one own thread; calls that are waiting when it is free share a batch.
+
+    Args:
+        encoder: the loaded model; from here on used by the thread alone.
+        max_batch: texts of one forward pass.
+    """
+
+    def __init__(self, encoder: Encoder, *, max_batch: int = 16) -> None:
+        self.fingerprint = encoder.fingerprint
+        self.dim = encoder.dim
+        self.window_tokens = encoder.window_tokens
+        self._encoder = encoder
+        self._max_batch = max_batch
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="embedder", daemon=True)
+        self._thread.start()
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return unit rows ``(len(texts), dim)``; see `Embedder.embed`."""
+        if self._closed:
+            raise EmbedderFailed("the embedder is closed")
+        if not texts:
+            return np.zeros((0, self.dim), np.float32)
+        loop = asyncio.get_running_loop()
+        job = _Job(tuple(texts), loop, loop.create_future())
+        self._jobs.put(job)
+        return await job.future
+
+    async def close(self) -> None:
+        """Finish what is queued and end the thread."""
+        if self._closed:
+            return
+        self._closed = True
+        self._jobs.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _work(self) -> None:
+        while (jobs := self._next_batch()) is not None:
+            fitting = [job for job in jobs if not self._refuse(job)]
+            try:
+                rows = self._encode([text for job in fitting for text in job.texts])
+            except (RuntimeError, ValueError, IndexError) as error:
+                for job in fitting:
+                    job.finish(EmbedderFailed(f"the embedder broke: {error}"))
+                continue
+            for job in fitting:
+                job.finish(rows[: len(job.texts)])
+                rows = rows[len(job.texts) :]
+
+    def _next_batch(self) -> list[_Job] | None:
+        job = self._jobs.get()
+        jobs: list[_Job] = []
+        while job is not None:
+            if not job.future.cancelled():
+                jobs.append(job)
+            if sum(len(job.texts) for job in jobs) >= self._max_batch:
+                return jobs
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return jobs
+        if jobs:
+            self._jobs.put(None)
+            return jobs
+        return None
+
+    def _refuse(self, job: _Job) -> bool:
+        longest = max(self._encoder.count_tokens(text) for text in job.texts)
+        if longest <= self.window_tokens:
+            return False
+        job.finish(TextTooLong(longest, self.window_tokens))
+        return True
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        """Encode in batches of like length, so that little is spent on padding."""
+        rows = np.zeros((len(texts), self.dim), np.float32)
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        for start in range(0, len(order), self._max_batch):
+            chosen = order[start : start + self._max_batch]
+            rows[chosen] = self._encoder.encode([texts[i] for i in chosen])
+        return rows
+
+
+def load_encoder(name: str | Path, *, device: str = "cpu") -> Encoder:
+    """Load a sentence-transformers folder or name: BERT-like ones on the fast path.
+
+    Raises:
+        EmbedderFailed: there is no such model, or it does not load.
+    """
+    from semantic_layer.bert_encoder import BertEncoder, is_plain_bert  # noqa: PLC0415
+    from semantic_layer.library_encoder import LibraryEncoder  # noqa: PLC0415
+
+    folder = Path(name).expanduser()
+    is_path = isinstance(name, Path) or str(name).startswith(("/", ".", "~"))
+    if is_path and not folder.is_dir():
+        raise EmbedderFailed(f"embedder: no such folder: {folder}")
+    if device == "cpu" and is_plain_bert(folder):
+        return BertEncoder(folder)
+    return LibraryEncoder(str(folder) if folder.is_dir() else str(name), device=device)

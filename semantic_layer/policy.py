@@ -1,0 +1,33 @@
+"""Settings of the cache's decisions; knows no environment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class CachePolicy:
+    """What is cached, for how long, and how hard is searched.
+
+    ``ttl_s`` holds unless the intent (``ttl_by_intent_s``) or the request names another time.
+    Requests above ``max_temperature`` are left alone. A search asks for ``top_k`` neighbours and,
+    when none of them may be served, once more for ``top_k_wide``. Deadlines are per call, in
+    seconds; ``backoff_s`` is the first pause after ``failures`` in a row.
+    """
+
+    semantic: bool = True
+    ttl_s: float = 86_400.0
+    ttl_by_intent_s: Mapping[str, float] = field(default_factory=dict)
+    max_temperature: float = 1.0
+    top_k: int = 8
+    top_k_wide: int = 32
+    store_deadline_s: float = 0.25
+    index_deadline_s: float = 0.25
+    embed_deadline_s: float = 1.0
+    failures: int = 5
+    backoff_s: float = 0.5
+
+    def ttl_of(self, intent: str | None, asked_s: float | None = None) -> float:
+        """Return how long an answer is kept: as asked, else by intent, else the default."""
+        if asked_s is not None:
+            return asked_s
+        return self.ttl_by_intent_s.get(intent or "", self.ttl_s)

@@ -1,0 +1,42 @@
+"""Names of Redis keys, such that no tenant, tag or id can name another's."""
+
+from functools import lru_cache
+from urllib.parse import quote, unquote
+
+
+@lru_cache(maxsize=4096)
+def _safe(name: str) -> str:
+    return quote(name, safe="", errors="surrogatepass")
+
+
+def member_name(tenant: str, entry_id: str) -> str:
+    """Return the name of an entry in an index; ends with the id as it is."""
+    return f"{_safe(tenant)}:{entry_id}"
+
+
+def parse_member(member: str) -> tuple[str, str]:
+    """Return the tenant and id that `member_name` was given."""
+    tenant, _, entry_id = member.partition(":")
+    return unquote(tenant, errors="surrogatepass"), entry_id
+
+
+class Keys:
+    """Keys under one prefix. Names from outside are percent-encoded, so ``:`` only separates."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.created = f"{prefix}:created"
+        self.expiry = f"{prefix}:expiry"
+        self.registry = f"{prefix}:indexes"
+
+    def entry(self, tenant: str, entry_id: str) -> str:
+        """Return the key of an entry."""
+        return f"{self.prefix}:{{{_safe(tenant)}}}:e:{entry_id}"
+
+    def tenant(self, tenant: str) -> str:
+        """Return the key of the index of a tenant's entries."""
+        return f"{self.prefix}:{{{_safe(tenant)}}}:created"
+
+    def tag(self, tag: str) -> str:
+        """Return the key of the index of entries with this tag, of all tenants."""
+        return f"{self.prefix}:t:{_safe(tag)}"

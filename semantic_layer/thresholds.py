@@ -1,0 +1,41 @@
+"""The score a candidate must reach, by intent. Pure.
+
+A threshold is a precision: the score is a probability, so the threshold bounds the wrong share.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+PRIORS: Mapping[str, float] = MappingProxyType(
+    {
+        "factual": 0.95,
+        "code": 0.93,
+        "translation": 0.97,
+        "summarization": 0.90,
+        "creative": 0.98,
+        "general": 0.92,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Per-intent thresholds (0..1): a manual one beats a calibrated one beats the prior.
+
+    An unknown intent is judged by ``default``. 1 admits equal texts only.
+    """
+
+    priors: Mapping[str, float] = PRIORS
+    calibrated: Mapping[str, float] = field(default_factory=dict)
+    manual: Mapping[str, float] = field(default_factory=dict)
+    default: float = 0.95
+
+    def of(self, intent: str, asked: float | None = None) -> float:
+        """Return the threshold; a caller's wish only ever makes it stricter."""
+        own = self.default
+        for source in (self.manual, self.calibrated, self.priors):
+            if intent in source:
+                own = source[intent]
+                break
+        return own if asked is None else max(own, asked)
