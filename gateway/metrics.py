@@ -78,6 +78,9 @@ class Metrics:
         self._dropped = self._counter(
             "strata_write_back_dropped_total", "Answers not stored: the queue was full", ""
         )
+        self._upstream_requests = self._counter(
+            "strata_upstream_requests_total", "Answers of upstreams by status", "upstream status"
+        )
         self._entries = self._gauge("strata_entries", "Entries kept", "store")
         self._breaker_open = self._gauge("strata_breaker_open", "1 while a part is avoided", "part")
         self._threshold = self._gauge("strata_threshold", "Score a hit must reach", "intent")
@@ -108,6 +111,10 @@ class Metrics:
     def count_dropped(self) -> None:
         """Count one answer that was not stored because the queue was full."""
         self._dropped().inc()
+
+    def count_upstream(self, upstream: str, status: str) -> None:
+        """Count one answer of an upstream; ``status`` is its code or how it failed."""
+        self._upstream_requests(upstream, status).inc()
 
     def set_breaker(self, part: str, *, is_open: bool) -> None:
         """Show whether a part is avoided."""

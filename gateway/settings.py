@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from gateway.bundled.location import default_models_dir
+
 PREFIX = "STRATA_"
 NOT_SETTINGS = frozenset({"STRATA_CONFIG", "STRATA_PEERS", "STRATA_BENCH"})
 NOT_SETTINGS_PREFIX = "STRATA_TEST_"
@@ -107,7 +109,6 @@ class CacheSettings:
     ttl_s: Seconds = 86400.0
     max_temperature: Temperature = 1.0
     write_queue: Count = 1024
-    max_entries: Count = 1_000_000
     max_memory_bytes: Bytes = 1 << 30
 
 
@@ -175,7 +176,11 @@ def load_settings(
     _merge_environment(tree, environ)
     tree.update({key: value for key, value in (overrides or {}).items() if value is not None})
     settings: Settings = _build(Settings, tree, where="")
-    return dataclasses.replace(settings, upstream_keys=_upstream_keys(settings.upstreams, environ))
+    return dataclasses.replace(
+        settings,
+        models_dir=settings.models_dir or default_models_dir(environ),
+        upstream_keys=_upstream_keys(settings.upstreams, environ),
+    )
 
 
 def describe(settings: Settings) -> dict[str, Any]:

@@ -40,6 +40,7 @@ class TrafficStats:
         self._by_model: dict[str, Counter[str]] = {}
         self._seconds: dict[str, LatencyHistogram] = {}
         self._ttft: dict[str, LatencyHistogram] = {}
+        self._prefix_ttft: dict[str, LatencyHistogram] = {}
         self._tokens_saved: Counter[str] = Counter()
 
     def record(self, record: RequestRecord) -> None:
@@ -52,6 +53,7 @@ class TrafficStats:
         self._seconds.setdefault(outcome, LatencyHistogram()).add(record.seconds)
         if record.ttft_s is not None:
             self._ttft.setdefault(outcome, LatencyHistogram()).add(record.ttft_s)
+            self._record_prefix(record, record.ttft_s)
         self._tokens_saved.update(tokens_saved(record))
 
     def reject(self) -> None:
@@ -71,6 +73,16 @@ class TrafficStats:
             "tokens_saved": dict(self._tokens_saved),
             "time_saved_s": self._time_saved_s(),
         }
+
+    def prefix_ttft(self) -> dict[str, dict[str, float | int | None]]:
+        """Return the time to first token of generations, by whether KV of the prompt was reused."""
+        return _quantiles(self._prefix_ttft)
+
+    def _record_prefix(self, record: RequestRecord, ttft_s: float) -> None:
+        if record.usage is None or record.outcome in HITS:
+            return
+        kind = "hit" if record.usage.cached_tokens else "miss"
+        self._prefix_ttft.setdefault(kind, LatencyHistogram()).add(ttft_s)
 
     def _model(self, name: str) -> str:
         known = name in self._by_model or len(self._by_model) < MAX_MODELS

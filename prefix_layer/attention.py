@@ -49,10 +49,12 @@ class Span:
 
     @property
     def num_rows(self) -> int:
+        """Rows of this sequence in the batch."""
         return self.last_row - self.first_row
 
     @property
     def end(self) -> int:
+        """Position after the last row's."""
         return self.start + self.num_rows
 
     def runs_between(self, first: int, last: int) -> list[tuple[int, int]]:
@@ -92,7 +94,10 @@ def slots_of(runs: list[tuple[int, int]], device: torch.device) -> Tensor:
 
 
 def attend(
-    query: Tensor, new: tuple[Tensor, Tensor], pool: tuple[Tensor, Tensor], span: Span,
+    query: Tensor,
+    new: tuple[Tensor, Tensor],
+    pool: tuple[Tensor, Tensor],
+    span: Span,
     options: AttentionOptions,
 ) -> Tensor:
     """Attend with the rows of one span; their own KV is both ``new`` and already in ``pool``.
@@ -109,14 +114,19 @@ def attend(
 
 
 def _attend_runs(
-    query: Tensor, new: tuple[Tensor, Tensor], pool: tuple[Tensor, Tensor], span: Span,
+    query: Tensor,
+    new: tuple[Tensor, Tensor],
+    pool: tuple[Tensor, Tensor],
+    span: Span,
     options: AttentionOptions,
 ) -> Tensor:
     """Attend run by run without moving KV, and merge; rows see each other causally."""
     alone = span.num_rows == 1
     first = max(span.end - options.window, 0) if alone and options.window else 0
     last = span.end if alone else span.start
-    partial = [_flash(query, key, value, options) for key, value in _pieces(pool, span, first, last)]
+    partial = [
+        _flash(query, key, value, options) for key, value in _pieces(pool, span, first, last)
+    ]
     if not alone:
         partial.append(_flash(query, *new, options, causal=True))
     return _merge(partial, options.sinks, query.dtype)
@@ -199,7 +209,11 @@ def _attend_plainly(
 
 
 def paged_attention(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None,
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
     """Be transformers' attention function: hand the layer's call to the cache bound to it."""
@@ -220,7 +234,7 @@ def register_attention() -> None:
     AttentionInterface.register(ATTENTION_NAME, paged_attention)
 
 
-def bind_cache(model: nn.Module, cache: object) -> None:
+def bind_cache(model: nn.Module, cache: Any) -> None:
     """Tell every layer where its KV is."""
     for module in model.modules():
         if hasattr(module, "layer_idx"):

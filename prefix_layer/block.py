@@ -47,10 +47,12 @@ class Block:
 
     @property
     def indexed(self) -> bool:
+        """Say whether the block can be found by its tokens."""
         return self.block_hash is not None
 
     @property
     def state(self) -> BlockState:
+        """Derive the state from users and index."""
         if self.ref_count:
             return "active"
         return "cached" if self.indexed else "free"

@@ -4,7 +4,7 @@ import torch
 
 from prefix_layer.block_pool import BlockPool
 from prefix_layer.config import EngineConfig
-from prefix_layer.errors import ModelLoadError
+from prefix_layer.errors import FailureCode, ModelLoadError
 from prefix_layer.eviction import make_policy
 from prefix_layer.kv_cache import PagedKVCache
 from prefix_layer.messages import EngineStats, Failed, Generate, Ready, Tokens
@@ -17,6 +17,8 @@ from prefix_layer.sampler import Choice, sample
 from prefix_layer.scheduler import Scheduler
 from prefix_layer.self_check import check_agreement, paged_logits, probe_tokens, reference_logits
 from prefix_layer.sequence import Sequence
+
+_MIN_SLOTS = 2
 
 
 class Engine:
@@ -89,7 +91,7 @@ class Engine:
             request_id=request_id,
             block_size=self._config.block_size,
             num_blocks=len(self._pool.blocks),
-            blocks_by_state=dict(by_state),
+            blocks_by_state={str(state): count for state, count in by_state.items()},
             bytes_by_tier={"device": (by_state["cached"] + by_state["active"]) * block_bytes},
             tokens_by_source={
                 "device": self._scheduler.num_reused_tokens,
@@ -140,8 +142,8 @@ class Engine:
         if length >= self.ready.context_length:
             text = f"the prompt has {length} tokens, the KV pool {self.ready.context_length}"
             return _failed(request_id, "kv_exhausted", text)
-        text = self._find_fault(command)
-        return _failed(request_id, "engine_error", text) if text else None
+        fault = self._find_fault(command)
+        return _failed(request_id, "engine_error", fault) if fault else None
 
     def _find_fault(self, command: Generate) -> str | None:
         vocabulary = range(self._model.vocab_size)
@@ -177,3 +179,23 @@ class Engine:
             block_size=self._config.block_size,
             num_blocks=num_blocks,
         )
+
+
+def _num_blocks(config: EngineConfig) -> int:
+    if config.block_size < 1 or config.max_batch_tokens < 1 or config.max_sequences < 1:
+        raise ModelLoadError("block_size, max_batch_tokens and max_sequences must be at least 1")
+    num_blocks = config.kv_tokens // config.block_size
+    if num_blocks * config.block_size < _MIN_SLOTS:
+        raise ModelLoadError(f"kv_tokens {config.kv_tokens} leaves no room for {_MIN_SLOTS} tokens")
+    return num_blocks
+
+
+def _allocate(model: LoadedModel, num_slots: int) -> PagedKVCache:
+    try:
+        return PagedKVCache(model.shapes, num_slots, model.dtype, model.device)
+    except RuntimeError as error:
+        raise ModelLoadError(f"no memory for a KV pool of {num_slots} tokens") from error
+
+
+def _failed(request_id: str, code: FailureCode, message: str) -> Failed:
+    return Failed(request_id=request_id, message=message, code=code)

@@ -74,7 +74,7 @@ class LruPolicy:
 
 
 class FifoPolicy:
-    """Evict the block that was computed first; one that can't go when its turn comes queues anew."""
+    """Evict the block computed first; one that can't go when its turn comes queues anew."""
 
     def __init__(self) -> None:
         self._queue = BlockQueue()

@@ -23,6 +23,7 @@ class LayerShape:
 
     @property
     def num_values(self) -> int:
+        """Numbers kept per token."""
         return self.num_kv_heads * (self.key_dim + self.value_dim)
 
 
@@ -65,7 +66,7 @@ class PagedKVCache:
     def update(
         self, key: Tensor, value: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        """Write the rows' KV, (1, num_kv_heads, rows, dim), to their slots; return them as given."""
+        """Write the rows' KV (1, num_kv_heads, rows, dim) to their slots; return it as given."""
         assert self._plan is not None, "update outside of a step"
         slots = self._plan.slot_mapping
         self._keys[layer_idx].index_copy_(0, slots, key[0].transpose(0, 1))
@@ -89,9 +90,7 @@ class PagedKVCache:
         """Return views of a block's KV: keys then values of each layer."""
         slots = slice(block_id * block_size, (block_id + 1) * block_size)
         return [
-            layer[slots]
-            for pair in zip(self._keys, self._values, strict=True)
-            for layer in pair
+            layer[slots] for pair in zip(self._keys, self._values, strict=True) for layer in pair
         ]
 
     def get_seq_length(self, *_: Any) -> int:
@@ -117,7 +116,7 @@ class ProbeCache:
         return key, value
 
     def attend(
-        self, layer_idx: int, query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions
+        self, layer_idx: int, query: Tensor, _: Tensor, value: Tensor, options: AttentionOptions
     ) -> Tensor:
         """Note the layer's window; return zeros of the right shape."""
         shape = self.shapes.get(layer_idx, LayerShape(0, 0, 0))

@@ -88,13 +88,15 @@ def _read_config(folder: Path) -> Any:
     try:
         return AutoConfig.from_pretrained(folder, local_files_only=True)
     except _BROKEN_FOLDER as error:
-        raise ModelLoadError(f"config.json in {folder} is not usable: {_one_line(error)}") from error
+        raise ModelLoadError(
+            f"config.json in {folder} is not usable: {_one_line(error)}"
+        ) from error
 
 
 def _read_weights(folder: Path, dtype: torch.dtype) -> Any:
     register_attention()
     try:
-        module, info = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=dtype,
             attn_implementation=ATTENTION_NAME,
@@ -103,6 +105,7 @@ def _read_weights(folder: Path, dtype: torch.dtype) -> Any:
         )
     except _BROKEN_FOLDER as error:
         raise ModelLoadError(f"model in {folder} can't be loaded: {_one_line(error)}") from error
+    module, info = loaded
     missing = sorted(info["missing_keys"])
     if missing:
         raise ModelLoadError(f"weights in {folder} lack {len(missing)} tensors, as {missing[0]}")
@@ -142,7 +145,9 @@ def _refuse_unpageable(model_config: Any) -> None:
     others = set(getattr(model_config.get_text_config(), "layer_types", None) or ())
     others -= _PAGEABLE_LAYERS
     if others:
-        raise UnsupportedModel(f"{kind} has layers that can't be paged: {', '.join(sorted(others))}")
+        raise UnsupportedModel(
+            f"{kind} has layers that can't be paged: {', '.join(sorted(others))}"
+        )
 
 
 def _refuse_foreign_attention(module: Any) -> None:

@@ -61,9 +61,7 @@ class PrefixCache:
         full = sequence.num_computed_tokens // self._block_size
         if full <= sequence.num_shared_blocks:
             return
-        self._pool.index.extend_hashes(
-            sequence.block_hashes, sequence.salt, sequence.token_ids
-        )
+        self._pool.index.extend_hashes(sequence.block_hashes, sequence.salt, sequence.token_ids)
         while sequence.num_shared_blocks < full and self._share_next(sequence):
             sequence.num_shared_blocks += 1
 

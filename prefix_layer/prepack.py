@@ -60,7 +60,7 @@ class PrepackedGatedMLP(nn.Module):
 
 def prepack(model: nn.Module) -> None:
     """Replace the linear layers of a CPU model in place where that changes nothing but speed."""
-    if not torch.backends.mkldnn.is_available():
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return
     with torch.inference_mode():
         _prepack_children(model)

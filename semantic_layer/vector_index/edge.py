@@ -27,6 +27,7 @@ _log = logging.getLogger(__name__)
 _BATCH = 16  # points of one update: under 1 ms without the event loop
 _SWEEP_BATCH = 64
 _INLINE_POINTS = 20_000  # a search among more is worth a thread
+_HANDOVER_S = 2.0  # for a killed owner's last moments
 _FLUSH_AFTER = 5_000  # updates; until then they are safe in the log, which a load replays
 
 
@@ -41,7 +42,7 @@ class EdgeVectorIndex:
     """
 
     def __init__(self, folder: Path, collection: str, dim: int) -> None:
-        self._lock = FolderLock(folder / collection)
+        self._lock = FolderLock(folder / collection, wait_s=_HANDOVER_S)
         try:
             self._shard = _open(folder / collection / "shard", dim)
         except BaseException:
@@ -127,7 +128,7 @@ class EdgeVectorIndex:
 
 
 def _open(path: Path, dim: int) -> Any:
-    """Load the shard, or make it whole under another name first, so that a kill leaves none half."""
+    """Load the shard; make one under another name first, so that a kill leaves none half made."""
     config = engine.EdgeConfig(
         vectors=engine.EdgeVectorParams(size=dim, distance=engine.Distance.Cosine)
     )

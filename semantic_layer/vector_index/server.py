@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import httpx
@@ -46,7 +47,7 @@ class ServerVectorIndex:
         """Add points, replacing those of the same tenant and entry id."""
         for start in range(0, len(points), _BATCH):
             batch = [_to_client(point) for point in points[start : start + _BATCH]]
-            await self._run(lambda batch=batch: self._client.upsert(self._collection, batch))
+            await self._run(partial(self._client.upsert, self._collection, batch))
 
     async def search(
         self, vector: Vector, *, tenant: str, scope: str, now: float, limit: int
@@ -69,7 +70,7 @@ class ServerVectorIndex:
         ids: list[Any] = [str(point_id(tenant, entry_id)) for entry_id in entry_ids]
         for start in range(0, len(ids), _BATCH):
             selector = models.PointIdsList(points=ids[start : start + _BATCH])
-            await self._run(lambda s=selector: self._client.delete(self._collection, s))
+            await self._run(partial(self._client.delete, self._collection, selector))
 
     async def sweep(self, now: float) -> int:
         """Delete points that expired by ``now``; return how many."""

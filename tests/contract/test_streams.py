@@ -1,7 +1,6 @@
 """Streams, to the letter: text, roles, finishes, usage and the end (field cases P01, P03, P05)."""
 
 import uuid
-from collections.abc import Iterator
 
 import pytest
 
@@ -88,9 +87,9 @@ def test_both_modes_agree_when_the_upstream_has_only_one(
 
 
 @pytest.fixture(params=["model", "cache"])
-def headers(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+def headers(request: pytest.FixtureRequest) -> dict[str, str]:
     """Once past the caches, once as a hit in a space of its own."""
-    yield BYPASS if request.param == "model" else {"x-strata-namespace": uuid.uuid4().hex}
+    return BYPASS if request.param == "model" else {"x-strata-namespace": uuid.uuid4().hex}
 
 
 def test_usage_comes_last_when_it_was_asked_for(client: Client, headers: dict[str, str]) -> None:

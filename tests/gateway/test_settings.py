@@ -1,5 +1,6 @@
 """Settings: where they come from, which wins, and what stops the start."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,5 +119,6 @@ def test_every_variable_is_accepted_with_its_own_default() -> None:
     """The list of variables that the README prints is the list that `load_settings` takes."""
     listed = variables()
     environ = {name: "" if value == "None" else value for name, (value, _) in listed.items()}
-    assert load_settings(None, environ) == Settings()
+    defaults = replace(Settings(), models_dir=Path("/cache/strata/models"))
+    assert load_settings(None, {**environ, "XDG_CACHE_HOME": "/cache"}) == defaults
     assert "STRATA_REDIS__URL" in listed

@@ -1,0 +1,189 @@
+"""What a model folder says about text: its tokenizer, chat template and stop tokens.
+
+Reads ``tokenizer.json`` with the tokenizers library, without transformers or torch: 0.1 s for a
+49k vocabulary against 2 s for importing AutoTokenizer (measured, 2 cores). Folders without one are
+converted through transformers.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import tokenizers
+
+from gateway.backends.chat_template import ChatTemplate
+from gateway.backends.detokenizer import (
+    ByteDetokenizer,
+    ByteTable,
+    Detokenizer,
+    WindowDetokenizer,
+    read_byte_table,
+)
+from gateway.errors import BackendUnavailable, BadRequest
+
+_PROBE = "Hello,  wörld: e\u0301 你好 🌙👩\u200d🚀\n\tok"
+
+
+class Tokenizer:
+    """Text of one model, both ways; thread-safe.
+
+    ``template`` is None for a model that was not trained to chat. ``stop_ids`` end an answer.
+
+    Raises:
+        BackendUnavailable: the folder has no tokenizer, or a broken one; one line.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        settings = _read_json(folder / "tokenizer_config.json")
+        self._tokenizer = _load(folder)
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._special = _special_tokens(folder, settings)
+        self._bytes = self._checked_table()
+        self._added = {
+            token_id: token.content
+            for token_id, token in self._tokenizer.get_added_tokens_decoder().items()
+        }
+        self.vocab_size = self._tokenizer.get_vocab_size(with_added_tokens=True)
+        self.template = self._read_template(folder, settings)
+        self.stop_ids = self._read_stop_ids(folder)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of ``text``, special tokens only where the text spells them."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def encode_chat(self, messages: list[dict[str, Any]]) -> list[int]:
+        """Return the ids of the prompt that these messages make.
+
+        Raises:
+            BadRequest: the model has no chat template, or it refuses the messages.
+        """
+        if self.template is None:
+            raise BadRequest("this model has no chat template", param="messages", code="unsupported")
+        return self.encode(self.template.render(messages))
+
+    def decode(self, token_ids: list[int]) -> str:
+        """Return the text of all ids at once, special tokens left out."""
+        text: str = self._tokenizer.decode(token_ids, skip_special_tokens=True)
+        return text
+
+    def detokenizer(self) -> Detokenizer:
+        """Return a fresh detokenizer for one sequence."""
+        if self._bytes is None:
+            return WindowDetokenizer(self.decode)
+        return ByteDetokenizer(self._bytes)
+
+    def token(self, token_id: int) -> tuple[str, bytes]:
+        """Return one token's name and bytes as logprobs show them; added tokens by their name."""
+        if (name := self._added.get(token_id)) is not None:
+            return name, name.encode()
+        if self._bytes is not None:
+            table = self._bytes.token_bytes
+            data = table[token_id] if 0 <= token_id < len(table) else b""
+        else:
+            data = self.decode([token_id]).encode()
+        return data.decode(errors="replace"), data
+
+    def token_id(self, name: str) -> int | None:
+        """Return the id of an added token of exactly this name."""
+        return next((token_id for token_id, added in self._added.items() if added == name), None)
+
+    def _checked_table(self) -> ByteTable | None:
+        """Return the byte table if it decodes a probe as the tokenizer itself does."""
+        table = read_byte_table(self._tokenizer)
+        if table is None:
+            return None
+        ids = self.encode(_PROBE)
+        mine = ByteDetokenizer(table)
+        text = "".join(mine.push(token_id).text for token_id in ids) + mine.flush()
+        return table if text == self.decode(ids) else None
+
+    def _read_template(self, folder: Path, settings: dict[str, Any]) -> ChatTemplate | None:
+        source = _template_source(folder, settings)
+        if source is None:
+            return None
+        try:
+            return ChatTemplate(source, self._special)
+        except jinja2.TemplateError as error:
+            raise BackendUnavailable(f"chat template of {folder} is broken: {error}") from error
+
+    def _read_stop_ids(self, folder: Path) -> frozenset[int]:
+        ids: set[int] = set()
+        for name in ("generation_config.json", "config.json"):
+            value = _read_json(folder / name).get("eos_token_id")
+            ids.update(value if isinstance(value, list) else [value])
+        ids.add(self._tokenizer.token_to_id(self._special.get("eos_token", "")))
+        return frozenset(token_id for token_id in ids if isinstance(token_id, int))
+
+
+def fingerprint_text_files(folder: Path) -> str:
+    """Hash the files that decide how text becomes ids and ids become text."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name in (
+        "tokenizer.json",
+        "tokenizer.model",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "chat_template.jinja",
+        "chat_template.json",
+        "generation_config.json",
+    ):
+        if (folder / name).is_file():
+            digest.update(name.encode())
+            digest.update(hashlib.blake2b((folder / name).read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _load(folder: Path) -> tokenizers.Tokenizer:
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        return _convert(folder)
+    try:
+        return tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # noqa: BLE001  the library raises bare Exception
+        raise BackendUnavailable(f"{path} is broken: {error}") from error
+
+
+def _convert(folder: Path) -> tokenizers.Tokenizer:
+    from transformers import AutoTokenizer  # noqa: PLC0415  imports torch, 2 s
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True).backend_tokenizer
+    except (OSError, ValueError, ImportError, AttributeError, KeyError) as error:
+        line = str(error).strip().splitlines()[0]
+        raise BackendUnavailable(f"no usable tokenizer in {folder}: {line}") from error
+
+
+def _special_tokens(folder: Path, settings: dict[str, Any]) -> dict[str, str]:
+    named = {**_read_json(folder / "special_tokens_map.json"), **settings}
+    found = {}
+    for key, value in named.items():
+        text = value.get("content") if isinstance(value, dict) else value
+        if key.endswith("_token") and isinstance(text, str):
+            found[key] = text
+    return found
+
+
+def _template_source(folder: Path, settings: dict[str, Any]) -> str | None:
+    path = folder / "chat_template.jinja"
+    if path.is_file():
+        return path.read_text(encoding="utf-8")
+    found = settings.get("chat_template") or _read_json(folder / "chat_template.json").get(
+        "chat_template"
+    )
+    if isinstance(found, list):
+        found = {entry["name"]: entry["template"] for entry in found}.get("default")
+    return found if isinstance(found, str) else None
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BackendUnavailable(f"{path} is broken: {error}") from error
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,225 @@
+"""Opens and closes the parts of one gateway: the only place that knows how they fit together."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from gateway.auth import KeyRing
+from gateway.backends.base import Backend
+from gateway.backends.local import LocalBackend
+from gateway.backends.routing import Backends
+from gateway.backends.upstream import Timeouts, UpstreamBackend
+from gateway.bundled import CHAT, EMBEDDER
+from gateway.flight import FlightGroup
+from gateway.metrics import Metrics
+from gateway.parts import Parts
+from gateway.pipeline import Pipeline
+from gateway.record import RequestRecord
+from gateway.settings import Settings, UpstreamSettings
+from gateway.stats import TrafficStats
+from gateway.write_back import WriteBack
+from prefix_layer import EngineClient, EngineConfig
+from semantic_layer import (
+    CachePolicy,
+    Embedder,
+    ResponseStore,
+    Scorer,
+    SemanticCache,
+    ThreadedEmbedder,
+    Valkey,
+    VectorIndex,
+    collection_name,
+    load_encoder,
+    open_response_store,
+    open_vector_index,
+)
+
+SWEEP_EVERY_S = 60.0
+DRAIN_S = 1.0
+LOAD_TIMEOUT_S = 1800.0
+
+
+@contextlib.asynccontextmanager
+async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
+    """Open everything the settings ask for; on leaving, close it in the opposite order.
+
+    Raises:
+        StrataError, SemanticLayerError, PrefixLayerError: a part that the settings ask for cannot
+            be opened; the message is one clear line.
+    """
+    async with AsyncExitStack() as stack:
+        metrics, stats, key_ring = Metrics(), TrafficStats(), KeyRing(settings.api_keys_file)
+        engine = await _start_engine(stack, settings)
+        store = await _open_store(settings, stack)
+        embedder = await _open_embedder(settings)
+        index = _open_index(settings, embedder)
+        cache = SemanticCache(
+            store=store,
+            index=index,
+            embedder=embedder,
+            policy=_policy(settings),
+            scorer=Scorer.for_embedder(embedder.fingerprint) if embedder else None,
+            observe=metrics.observe_lookup,
+            on_failure=metrics.count_store_failure,
+        )
+        stack.push_async_callback(cache.close)
+        backends = Backends(_backends(settings, engine, metrics))
+        stack.push_async_callback(backends.close)
+        metrics.know_models(lambda name: backends.find(name) is not None)
+        write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
+        flights = FlightGroup()
+        await _in_background(stack, _sweep(cache))
+        await _in_background(stack, write_back.run())
+        stack.push_async_callback(write_back.drain, DRAIN_S)
+        if engine is not None:
+            await engine.wait_ready(LOAD_TIMEOUT_S)
+
+        def record(request: RequestRecord) -> None:
+            metrics.record(request)
+            stats.record(request)
+
+        pipeline = Pipeline(
+            cache=cache,
+            backends=backends,
+            flights=flights,
+            write_back=write_back,
+            on_record=record,
+        )
+        yield Parts(
+            settings=settings,
+            key_ring=key_ring,
+            pipeline=pipeline,
+            cache=cache,
+            backends=backends,
+            engine=engine,
+            metrics=metrics,
+            stats=stats,
+        )
+
+
+async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClient | None:
+    local = settings.local
+    if local.model == "none":
+        return None
+    engine = EngineClient(
+        EngineConfig(
+            model_path=_chat_model(settings),
+            dtype=local.dtype,
+            device=local.device,
+            block_size=local.block_size,
+            kv_tokens=local.kv_tokens,
+            max_batch_tokens=local.max_batch_tokens,
+            max_sequences=local.max_sequences,
+            eviction=local.eviction,
+            prefix_caching=local.prefix_caching == "on",
+        )
+    )
+    stack.push_async_callback(engine.close)
+    await engine.start()
+    return engine
+
+
+async def _open_store(settings: Settings, stack: AsyncExitStack) -> ResponseStore:
+    url = settings.redis.url
+    if url == "embedded":
+        folder = settings.data_dir / "valkey"
+        valkey = await Valkey.start(folder, max_memory_bytes=settings.cache.max_memory_bytes)
+        stack.push_async_callback(valkey.stop)
+        url = valkey.url
+    return open_response_store(
+        url,
+        connect_timeout_s=settings.redis.timeout_s,
+        command_timeout_s=settings.redis.timeout_s,
+        max_connections=settings.redis.max_connections,
+    )
+
+
+async def _open_embedder(settings: Settings) -> Embedder | None:
+    if not settings.semantic.enabled:
+        return None
+    name: str | Path = settings.embedder.model
+    if name == "bundled":
+        name = _models_dir(settings) / EMBEDDER.model_id
+    encoder = await asyncio.to_thread(load_encoder, name, device=settings.embedder.device)
+    return ThreadedEmbedder(encoder)
+
+
+def _open_index(settings: Settings, embedder: Embedder | None) -> VectorIndex:
+    if embedder is None:
+        return open_vector_index("memory", folder=settings.data_dir, collection="none", dim=1)
+    return open_vector_index(
+        settings.qdrant.url,
+        folder=settings.data_dir / "qdrant",
+        collection=collection_name(embedder.fingerprint, embedder.dim),
+        dim=embedder.dim,
+        api_key=settings.qdrant.api_key,
+    )
+
+
+def _policy(settings: Settings) -> CachePolicy:
+    return CachePolicy(
+        semantic=settings.semantic.enabled,
+        ttl_s=settings.cache.ttl_s,
+        max_temperature=settings.cache.max_temperature,
+        top_k=settings.semantic.top_k,
+        store_deadline_s=settings.redis.timeout_s,
+        index_deadline_s=settings.qdrant.timeout_s,
+        embed_deadline_s=settings.embedder.timeout_s,
+    )
+
+
+def _backends(settings: Settings, engine: EngineClient | None, metrics: Metrics) -> list[Backend]:
+    backends: list[Backend] = []
+    if engine is not None:
+        name = settings.local.model
+        backends.append(
+            LocalBackend(
+                CHAT.model_id if name == "bundled" else Path(name).name,
+                engine.config.model_path,
+                engine,
+                default_max_tokens=settings.local.default_max_tokens,
+            )
+        )
+    backends += [_upstream(upstream, settings, metrics) for upstream in settings.upstreams]
+    return backends
+
+
+def _upstream(upstream: UpstreamSettings, settings: Settings, metrics: Metrics) -> Backend:
+    return UpstreamBackend(
+        upstream.name,
+        upstream.base_url,
+        upstream.models,
+        replicas=upstream.replicas,
+        api_key=settings.upstream_keys.get(upstream.name),
+        timeouts=Timeouts(upstream.connect_timeout_s, upstream.timeout_s, upstream.timeout_s),
+        on_answer=metrics.count_upstream,
+    )
+
+
+def _chat_model(settings: Settings) -> Path:
+    if settings.local.model == "bundled":
+        return _models_dir(settings) / CHAT.model_id
+    return Path(settings.local.model).expanduser()
+
+
+def _models_dir(settings: Settings) -> Path:
+    assert settings.models_dir is not None, "load_settings fills it in"
+    return settings.models_dir
+
+
+async def _in_background(stack: AsyncExitStack, work: Coroutine[None, None, None]) -> None:
+    task = asyncio.create_task(work)
+
+    async def stop() -> None:
+        task.cancel()
+        await asyncio.wait([task])
+
+    stack.push_async_callback(stop)
+
+
+async def _sweep(cache: SemanticCache) -> None:
+    while True:
+        await asyncio.sleep(SWEEP_EVERY_S)
+        await cache.sweep()

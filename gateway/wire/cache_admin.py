@@ -1,0 +1,131 @@
+"""Bodies of the cache's admin routes, and the way between entries, answers and OpenAI's shapes."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from gateway.answer import Answer, Choice
+from gateway.backends.base import TokenLogprob, Usage
+from gateway.errors import BadRequest
+from gateway.wire.directives import Label, Ttl
+from semantic_layer import CacheControl
+
+
+class LookupBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A dry run: the chat request, its headers, and whose cache it is."""
+
+    request: dict[str, Any]
+    headers: dict[str, str] | None = None
+    tenant: Label | None = None
+
+
+class EntryRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry to import: a chat request and its answer, whole (``response``) or as ``text``."""
+
+    request: dict[str, Any]
+    response: dict[str, Any] | None = None
+    text: str | None = None
+    ttl: Ttl | None = None
+    tags: list[Label] | None = None
+    namespace: Label | None = None
+    tenant: Label | None = None
+
+    def control(self, said: CacheControl) -> CacheControl:
+        """Return what the request says to the caches, with this row's own wishes on top."""
+        return replace(
+            said,
+            ttl_s=said.ttl_s if self.ttl is None else self.ttl,
+            tags=tuple(dict.fromkeys((*said.tags, *(self.tags or ())))),
+        )
+
+
+class RowError(Struct, frozen=True):
+    """A row that was not imported, by its place in the list."""
+
+    index: int
+    message: str
+    param: str | None
+
+
+class ImportResult(Struct, frozen=True):
+    """What an import did; ``ids`` are those of the good rows, in order."""
+
+    imported: int
+    ids: list[str]
+    errors: list[RowError]
+
+
+class _Details(Struct, frozen=True):
+    cached_tokens: int | None = None
+
+
+class _UsageIn(Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_tokens_details: _Details | None = None
+
+
+class _MessageIn(Struct, frozen=True):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+
+
+class _LogprobsIn(Struct, frozen=True):
+    content: list[TokenLogprob] | None = None
+
+
+class _ChoiceIn(Struct, frozen=True):
+    message: _MessageIn
+    finish_reason: str
+    index: int = 0
+    logprobs: _LogprobsIn | None = None
+
+
+class ChatCompletionIn(Struct, frozen=True):
+    """An answer as OpenAI's API gave it."""
+
+    choices: Annotated[list[_ChoiceIn], Meta(min_length=1)]
+    usage: _UsageIn | None = None
+
+
+def answer_of(row: EntryRow, where: str) -> Answer:
+    """Return the row's answer.
+
+    Raises:
+        BadRequest: not exactly one of ``response`` and ``text``, or an answer that is not stored.
+    """
+    if (row.response is None) == (row.text is None):
+        raise BadRequest(f"{where}: give one of response and text", param=f"{where}.response")
+    if row.response is None:
+        answer = Answer([Choice(0, "stop", row.text)], Usage())
+    else:
+        answer = _answer(msgspec.convert(row.response, ChatCompletionIn))
+    if not answer.is_storable:
+        raise BadRequest(
+            f"{where}.response: only answers that ended by stop, tool_calls or length are kept",
+            param=f"{where}.response",
+        )
+    return answer
+
+
+def _answer(given: ChatCompletionIn) -> Answer:
+    usage = given.usage or _UsageIn()
+    details = usage.prompt_tokens_details or _Details()
+    return Answer(
+        [_choice(choice) for choice in sorted(given.choices, key=lambda choice: choice.index)],
+        Usage(usage.prompt_tokens, usage.completion_tokens, details.cached_tokens or 0),
+    )
+
+
+def _choice(given: _ChoiceIn) -> Choice:
+    return Choice(
+        given.index,
+        given.finish_reason,
+        text=given.message.content,
+        refusal=given.message.refusal,
+        tool_calls=given.message.tool_calls or [],
+        logprobs=None if given.logprobs is None else given.logprobs.content,
+    )
