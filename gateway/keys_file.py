@@ -12,6 +12,8 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
 
+from gateway.settings import SettingsError
+
 KEY_PREFIX = "sk-strata-"
 MIN_KEY_LENGTH = 16
 
@@ -19,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _HASH = re.compile(r"(blake2b|sha256):[0-9a-f]{64}")
 
 
-class KeysFileError(Exception):
+class KeysFileError(SettingsError):
     """The keys file cannot be read, or a row of it is wrong; the message names it."""
 
 

@@ -60,7 +60,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             index=index,
             embedder=embedder,
             policy=_policy(settings),
-            scorer=Scorer.for_embedder(embedder.fingerprint) if embedder else None,
+            scorer=await Scorer.matching(embedder) if embedder else None,
             observe=metrics.observe_lookup,
             on_failure=metrics.count_store_failure,
         )

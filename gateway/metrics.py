@@ -46,13 +46,12 @@ _LOOKUP_BUCKETS = (
 class Metrics:
     """All series of one gateway, in a registry of its own.
 
-    Args:
-        is_known_model: whether a model's name may become a label value; others are ``other``.
+    Until `know_models` is called every model is ``other``.
     """
 
-    def __init__(self, is_known_model: Callable[[str], bool] = lambda _: True) -> None:
+    def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._is_known_model = is_known_model
+        self._is_known_model: Callable[[str], bool] = lambda _: False
         self._intents: set[str] = set()
         self._engine = _EngineCollector()
         self._registry.register(self._engine)
@@ -84,6 +83,10 @@ class Metrics:
         self._entries = self._gauge("strata_entries", "Entries kept", "store")
         self._breaker_open = self._gauge("strata_breaker_open", "1 while a part is avoided", "part")
         self._threshold = self._gauge("strata_threshold", "Score a hit must reach", "intent")
+
+    def know_models(self, is_known: Callable[[str], bool]) -> None:
+        """Take what tells whether a model's name may become a label value."""
+        self._is_known_model = is_known
 
     def record(self, record: RequestRecord) -> None:
         """Count one request that reached the pipeline, once, when it has ended."""

@@ -1,12 +1,11 @@
-"""The HTTP server around the app: takes the port, says when it listens, drains, stops.
+"""The HTTP server around the app: says when it listens, drains and stops on a signal.
 
-Knows signals and sockets; knows nothing of what the app does.
+Knows nothing of what the app does.
 """
 
 import asyncio
 import contextlib
 import signal
-import socket
 from collections.abc import Callable, Iterator
 
 import uvloop
@@ -15,15 +14,13 @@ from granian.server.embed import Server
 from litestar import Litestar
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from gateway.address import numeric, url_of
+
 DRAIN_S = 2.0  # requests in flight may end within this; stop signals count from here
 CUT_S = 0.5  # and are cut within this
 BACKLOG = 1024
 
 _PROBE_INTERVAL_S = 0.02
-
-
-class CannotListen(Exception):
-    """The address cannot be listened on; the message says why."""
 
 
 class StartInterrupted(Exception):
@@ -78,34 +75,6 @@ class _StopSignals:
         (self.cut if self.drain.is_set() else self.drain).set()
 
 
-def free_port(host: str, port: int) -> int:
-    """Return the port to listen on: the given one if nobody has it, any free one for 0.
-
-    The server shares its port with whoever else wants to (SO_REUSEPORT), so asking first is the
-    only way to notice another gateway.
-
-    Raises:
-        CannotListen: the port is taken, not ours to take, or the host is not this machine.
-    """
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        with socket.socket(family, kind) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-            probe.listen(1)
-            return int(probe.getsockname()[1])
-    except OSError as error:
-        raise CannotListen(f"cannot listen on {host}:{port}: {error.strerror}") from error
-
-
-def url_of(host: str, port: int) -> str:
-    """Return the address as a URL a client on this machine can use."""
-    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104 - not bound here
-    return f"http://[{name}]:{port}" if ":" in name and "[" not in name else f"http://{name}:{port}"
-
-
 def run(app: Litestar, host: str, port: int, on_listening: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM, then drain, close the app's parts and return.
 
@@ -132,6 +101,15 @@ async def _run(app: Litestar, host: str, port: int, on_listening: Callable[[str]
                 await _serve(app, host, port, on_listening, stop)
         except asyncio.CancelledError:
             raise StartInterrupted("stopped before it was ready") from None
+        except ExceptionGroup as group:
+            raise _only_one(group) from None
+
+
+def _only_one(error: Exception) -> Exception:
+    """Return the error that alone makes up a group, as task groups wrap what passes them."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 async def _serve(
@@ -140,7 +118,7 @@ async def _serve(
     in_flight = InFlight(app)
     server = Server(
         in_flight,
-        address=_address(host, port),
+        address=numeric(host, port),
         port=port,
         interface=Interfaces.ASGINL,
         backlog=BACKLOG,
@@ -168,7 +146,7 @@ async def _first(*tasks: "asyncio.Task[object]", timeout_s: float | None = None)
 
 
 async def _announce(host: str, port: int, on_listening: Callable[[str], None]) -> None:
-    address = _address(host, port)
+    address = numeric(host, port)
     while True:
         with contextlib.suppress(OSError):
             _, writer = await asyncio.open_connection(address, port)
@@ -176,11 +154,6 @@ async def _announce(host: str, port: int, on_listening: Callable[[str], None]) -
             break
         await asyncio.sleep(_PROBE_INTERVAL_S)
     on_listening(url_of(host, port))
-
-
-def _address(host: str, port: int) -> str:
-    """Return the numeric address, which the server insists on."""
-    return str(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4][0])
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Traffic since the start, for `GET /admin/stats`: counts, rates, quantiles. Knows no HTTP."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from gateway.latency import LatencyHistogram
@@ -36,11 +37,11 @@ class TrafficStats:
         self._outcomes: Counter[str] = Counter()
         self._coalesced = 0
         self._rejected = 0
-        self._by_intent: dict[str, Counter[str]] = {}
-        self._by_model: dict[str, Counter[str]] = {}
-        self._seconds: dict[str, LatencyHistogram] = {}
-        self._ttft: dict[str, LatencyHistogram] = {}
-        self._prefix_ttft: dict[str, LatencyHistogram] = {}
+        self._by_intent: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._by_model: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._seconds: defaultdict[str, LatencyHistogram] = defaultdict(LatencyHistogram)
+        self._ttft: defaultdict[str, LatencyHistogram] = defaultdict(LatencyHistogram)
+        self._prefix_ttft: defaultdict[str, LatencyHistogram] = defaultdict(LatencyHistogram)
         self._tokens_saved: Counter[str] = Counter()
 
     def record(self, record: RequestRecord) -> None:
@@ -48,13 +49,14 @@ class TrafficStats:
         outcome = counted_as(record)
         self._outcomes[outcome] += 1
         self._coalesced += record.coalesced
-        self._by_intent.setdefault(record.intent or "none", Counter())[outcome] += 1
-        self._by_model.setdefault(self._model(record.model), Counter())[outcome] += 1
-        self._seconds.setdefault(outcome, LatencyHistogram()).add(record.seconds)
+        self._by_intent[record.intent or "none"][outcome] += 1
+        self._by_model[self._model(record.model)][outcome] += 1
+        self._seconds[outcome].add(record.seconds)
         if record.ttft_s is not None:
-            self._ttft.setdefault(outcome, LatencyHistogram()).add(record.ttft_s)
+            self._ttft[outcome].add(record.ttft_s)
             self._record_prefix(record, record.ttft_s)
-        self._tokens_saved.update(tokens_saved(record))
+        for layer, count in tokens_saved(record).items():
+            self._tokens_saved[layer] += count
 
     def reject(self) -> None:
         """Count one request that was refused before the pipeline saw it."""
@@ -82,7 +84,7 @@ class TrafficStats:
         if record.usage is None or record.outcome in HITS:
             return
         kind = "hit" if record.usage.cached_tokens else "miss"
-        self._prefix_ttft.setdefault(kind, LatencyHistogram()).add(ttft_s)
+        self._prefix_ttft[kind].add(ttft_s)
 
     def _model(self, name: str) -> str:
         known = name in self._by_model or len(self._by_model) < MAX_MODELS
@@ -110,7 +112,9 @@ def _shares(counts: Counter[str]) -> dict[str, Any]:
     }
 
 
-def _quantiles(histograms: dict[str, LatencyHistogram]) -> dict[str, dict[str, float | int | None]]:
+def _quantiles(
+    histograms: Mapping[str, LatencyHistogram],
+) -> dict[str, dict[str, float | int | None]]:
     return {
         outcome: {"count": seen.count, "p50": seen.quantile(0.5), "p99": seen.quantile(0.99)}
         for outcome, seen in histograms.items()

@@ -9,6 +9,7 @@ from prefix_layer.errors import (
     ModelLoadError,
     PrefixLayerError,
 )
+from prefix_layer.fingerprint import fingerprint_model
 from prefix_layer.messages import (
     EngineStats,
     FinishReason,
@@ -36,4 +37,5 @@ __all__ = [
     "Sampling",
     "TokenLogprob",
     "Tokens",
+    "fingerprint_model",
 ]

@@ -44,7 +44,7 @@ class Span:
     last_row: int
     start: int
     runs: list[tuple[int, int]]
-    masks: dict[int | None, Tensor | None] = field(default_factory=dict)
+    masks: dict[tuple[int, int | None], Tensor | None] = field(default_factory=dict)
     gathered: dict[int, Tensor] = field(default_factory=dict)
 
     @property
@@ -69,9 +69,9 @@ class Span:
 
     def mask(self, first: int, window: int | None, device: torch.device) -> Tensor | None:
         """Say which of the positions from ``first`` each row sees; None when all see all."""
-        if window not in self.masks:
-            self.masks[window] = self._make_mask(first, window, device)
-        return self.masks[window]
+        if (first, window) not in self.masks:
+            self.masks[first, window] = self._make_mask(first, window, device)
+        return self.masks[first, window]
 
     def slots_from(self, first: int, device: torch.device) -> Tensor:
         """List the slots of all positions from ``first``."""
@@ -80,7 +80,7 @@ class Span:
         return self.gathered[first]
 
     def _make_mask(self, first: int, window: int | None, device: torch.device) -> Tensor | None:
-        if self.num_rows == 1:
+        if self.num_rows == 1 and (window is None or self.end - first <= window):
             return None
         rows = torch.arange(self.start, self.end, device=device)[:, None]
         positions = torch.arange(first, self.end, device=device)[None, :]
@@ -181,7 +181,23 @@ def _attend_gathered(
     first = max(span.start - window + 1, 0) if window else 0
     slots = span.slots_from(first, query.device)
     key, value = _heads_first(pool[0][slots]), _heads_first(pool[1][slots])
-    mask = span.mask(first, window, query.device)
+    return _attend_masked(query, key, value, span.mask(first, window, query.device), options)
+
+
+def attend_expanded(
+    query: Tensor, key: Tensor, value: Tensor, span: Span, options: AttentionOptions
+) -> Tensor:
+    """Attend with the rows of one span over KV that the model made of cached latents.
+
+    ``key`` and ``value`` hold all positions of the span, 0 to ``end``.
+    """
+    mask = span.mask(0, options.window, query.device)
+    return _attend_masked(query, key, value, mask, options)
+
+
+def _attend_masked(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, options: AttentionOptions
+) -> Tensor:
     if options.softcap or options.sinks is not None:
         return _attend_plainly(query, key, value, mask, options)
     return functional.scaled_dot_product_attention(

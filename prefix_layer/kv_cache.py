@@ -3,23 +3,28 @@
 Knows slots, not blocks or sequences. Slot ``block_id * block_size + i`` holds a block's i-th token.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from prefix_layer.attention import AttentionOptions, Span, attend
+from prefix_layer.attention import AttentionOptions, Span, attend, attend_expanded
 
 
 @dataclass(frozen=True, slots=True)
 class LayerShape:
-    """Sizes of one layer's KV per token, as the model was seen to write them."""
+    """Sizes of one layer's KV per token, as the model was seen to write them.
+
+    ``latent``: the model caches latents and expands them to keys and values itself, so it must be
+    given those of the whole context.
+    """
 
     num_kv_heads: int
     key_dim: int
     value_dim: int
     window: int | None = None
+    latent: bool = False
 
     @property
     def num_values(self) -> int:
@@ -48,6 +53,7 @@ class PagedKVCache:
         dtype: torch.dtype,
         device: torch.device,
     ) -> None:
+        self._shapes = shapes
         self._keys = [
             torch.zeros(num_slots, s.num_kv_heads, s.key_dim, dtype=dtype, device=device)
             for s in shapes
@@ -66,12 +72,19 @@ class PagedKVCache:
     def update(
         self, key: Tensor, value: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        """Write the rows' KV (1, num_kv_heads, rows, dim) to their slots; return it as given."""
+        """Write the rows' KV (1, num_kv_heads, rows, dim) to their slots.
+
+        Returns it as given; for a latent layer the latents of all spans, one after the other.
+        """
         assert self._plan is not None, "update outside of a step"
         slots = self._plan.slot_mapping
         self._keys[layer_idx].index_copy_(0, slots, key[0].transpose(0, 1))
         self._values[layer_idx].index_copy_(0, slots, value[0].transpose(0, 1))
-        return key, value
+        if not self._shapes[layer_idx].latent:
+            return key, value
+        context = torch.cat([span.slots_from(0, slots.device) for span in self._plan.spans])
+        key, value = self._keys[layer_idx][context], self._values[layer_idx][context]
+        return key.transpose(0, 1)[None], value.transpose(0, 1)[None]
 
     def attend(
         self, layer_idx: int, query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions
@@ -79,11 +92,18 @@ class PagedKVCache:
         """Attend with all rows, each to its own sequence; returns (1, num_heads, rows, dim)."""
         assert self._plan is not None, "attend outside of a step"
         pool = (self._keys[layer_idx], self._values[layer_idx])
-        attended = []
+        attended: list[Tensor] = []
+        begin = 0
         for span in self._plan.spans:
             rows = slice(span.first_row, span.last_row)
-            new = (key[:, :, rows], value[:, :, rows])
-            attended.append(attend(query[:, :, rows], new, pool, span, options))
+            if self._shapes[layer_idx].latent:
+                context = slice(begin, begin + span.end)
+                begin += span.end
+                new = (key[:, :, context], value[:, :, context])
+                attended.append(attend_expanded(query[:, :, rows], *new, span, options))
+            else:
+                new = (key[:, :, rows], value[:, :, rows])
+                attended.append(attend(query[:, :, rows], new, pool, span, options))
         return attended[0] if len(attended) == 1 else torch.cat(attended, dim=2)
 
     def block(self, block_id: int, block_size: int) -> list[Tensor]:
@@ -116,13 +136,13 @@ class ProbeCache:
         return key, value
 
     def attend(
-        self, layer_idx: int, query: Tensor, _: Tensor, value: Tensor, options: AttentionOptions
+        self, layer_idx: int, query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions
     ) -> Tensor:
-        """Note the layer's window; return zeros of the right shape."""
+        """Note the layer's window and kind; return zeros of the right shape."""
         shape = self.shapes.get(layer_idx, LayerShape(0, 0, 0))
-        self.shapes[layer_idx] = LayerShape(
-            shape.num_kv_heads, shape.key_dim, shape.value_dim, options.window
-        )
+        written = (shape.num_kv_heads, shape.key_dim, shape.value_dim)
+        latent = written != (key.shape[1], key.shape[3], value.shape[3])
+        self.shapes[layer_idx] = replace(shape, window=options.window, latent=latent)
         self.attended.append(layer_idx)
         return query.new_zeros(*query.shape[:3], value.shape[3])
 

@@ -12,6 +12,7 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.utils.logging import disable_progress_bar
 
 from prefix_layer.attention import ATTENTION_NAME, bind_cache, register_attention
 from prefix_layer.config import EngineConfig
@@ -95,6 +96,7 @@ def _read_config(folder: Path) -> Any:
 
 def _read_weights(folder: Path, dtype: torch.dtype) -> Any:
     register_attention()
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder,

@@ -7,7 +7,6 @@ it and then starts from the cache. When the pool runs out, the youngest running 
 blocks back and is computed again later; what it has emitted stays emitted.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from prefix_layer.block import Block
@@ -16,7 +15,7 @@ from prefix_layer.sequence import Sequence
 
 _WINDOW = 16
 _MAX_PASSED_OVER = 8
-_WORTH_WAITING_TOKENS = 64
+_WORTH_WAITING_TOKENS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +114,11 @@ class Scheduler:
 
     def _admit(self, chunks: dict[Sequence, Chunk]) -> None:
         computing = self._hashes_under_way()
-        for sequence, matched in self._admission_order():
+        for sequence in self._admission_order():
             budget = self._budget(chunks)
             if not budget or len(self.running) >= self._max_sequences:
                 return
+            matched = self._cache.match(sequence)
             if self._worth_waiting(sequence, matched, computing):
                 continue
             if not self._cache.admit(sequence, matched):
@@ -131,16 +131,18 @@ class Scheduler:
             chunks[sequence] = Chunk(sequence, min(sequence.num_pending_tokens, budget))
             computing.update(sequence.block_hashes[sequence.num_shared_blocks :])
 
-    def _admission_order(self) -> Iterator[tuple[Sequence, list[Block]]]:
-        """Yield newcomers, longest cached prefix first; count who is passed over by another."""
-        window = [(sequence, self._cache.match(sequence)) for sequence in self.waiting[:_WINDOW]]
-        patient = [pair for pair in window if pair[0].times_passed_over < _MAX_PASSED_OVER]
-        overdue = [pair for pair in window if pair[0].times_passed_over >= _MAX_PASSED_OVER]
-        ordered = overdue + sorted(patient, key=lambda pair: -len(pair[1]))
-        for place, pair in enumerate(window):
-            if ordered.index(pair) > place:
-                pair[0].times_passed_over += 1
-        yield from ordered
+    def _admission_order(self) -> list[Sequence]:
+        """Order the first of the queue, longest cached prefix first; count who is passed over."""
+        window = self.waiting[:_WINDOW]
+        overdue = [s for s in window if s.times_passed_over >= _MAX_PASSED_OVER]
+        patient = [s for s in window if s.times_passed_over < _MAX_PASSED_OVER]
+        if len(patient) > 1:
+            patient.sort(key=lambda s: -len(self._cache.match(s)))
+        ordered = overdue + patient
+        for place, sequence in enumerate(window):
+            if ordered.index(sequence) > place:
+                sequence.times_passed_over += 1
+        return ordered
 
     def _hashes_under_way(self) -> set[bytes]:
         return {

@@ -1,0 +1,86 @@
+"""Exact and semantic response cache. Importing this imports no torch and no store's client."""
+
+from semantic_layer.cache import SemanticCache
+from semantic_layer.embedding import Embedder, Encoder, ThreadedEmbedder, load_encoder
+from semantic_layer.entry import Entry
+from semantic_layer.errors import (
+    EmbedderFailed,
+    SemanticLayerError,
+    ServerFailed,
+    ServerNotFound,
+    StoreError,
+    StoreLocked,
+    StoreUnavailable,
+    TextTooLong,
+)
+from semantic_layer.outcome import (
+    Bypass,
+    Candidate,
+    Hit,
+    Inspection,
+    Judgement,
+    Miss,
+    Outcome,
+    Reason,
+)
+from semantic_layer.policy import CachePolicy
+from semantic_layer.request import CacheControl, CacheQuery
+from semantic_layer.response_store import (
+    MemoryResponseStore,
+    Page,
+    ResponseStore,
+    Selector,
+    open_response_store,
+)
+from semantic_layer.scorer import Scorer
+from semantic_layer.thresholds import PRIORS, Thresholds
+from semantic_layer.upkeep import PartState
+from semantic_layer.valkey import Valkey
+from semantic_layer.vector_index import (
+    MemoryVectorIndex,
+    VectorIndex,
+    collection_name,
+    open_vector_index,
+)
+
+__all__ = [
+    "PRIORS",
+    "Bypass",
+    "CacheControl",
+    "CachePolicy",
+    "CacheQuery",
+    "Candidate",
+    "Embedder",
+    "EmbedderFailed",
+    "Encoder",
+    "Entry",
+    "Hit",
+    "Inspection",
+    "Judgement",
+    "MemoryResponseStore",
+    "MemoryVectorIndex",
+    "Miss",
+    "Outcome",
+    "Page",
+    "PartState",
+    "Reason",
+    "ResponseStore",
+    "Scorer",
+    "Selector",
+    "SemanticCache",
+    "SemanticLayerError",
+    "ServerFailed",
+    "ServerNotFound",
+    "StoreError",
+    "StoreLocked",
+    "StoreUnavailable",
+    "TextTooLong",
+    "ThreadedEmbedder",
+    "Thresholds",
+    "Valkey",
+    "VectorIndex",
+    "collection_name",
+    "load_encoder",
+    "open_response_store",
+    "open_vector_index",
+]

@@ -53,6 +53,11 @@ class BertEncoder:
         """Return the tokens of prompt, text and the special ones around them."""
         return len(self._tokenizer.encode(self._prompt + text).ids)
 
+    def knows_word(self, word: str) -> bool:
+        """Say whether a lower-case word is a whole piece of the vocabulary."""
+        pieces = ("▁" + word, word)
+        return any(self._tokenizer.token_to_id(piece) is not None for piece in pieces)
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Embed a batch to unit rows ``(len(texts), dim)``."""
         rows = [e.ids for e in self._tokenizer.encode_batch([self._prompt + t for t in texts])]

@@ -128,14 +128,15 @@ class Breaker:
         ticket = self._circuit.admit(self._clock())
         if ticket is None:
             raise StoreUnavailable(f"{self.part}: breaker open")
+        limit_s = self._settings.deadline_s if deadline_s is None else deadline_s
         try:
-            async with asyncio.timeout(deadline_s or self._settings.deadline_s):
+            async with asyncio.timeout(limit_s):
                 result = await make()
         except (TimeoutError, StoreUnavailable, OSError) as error:
             self._circuit.failed(ticket, self._clock())
             if self._on_failure is not None:
                 self._on_failure(self.part)
-            raise StoreUnavailable(f"{self.part}: {error or 'deadline passed'}") from error
+            raise StoreUnavailable(f"{self.part}: {str(error) or 'deadline passed'}") from error
         except BaseException:
             self._circuit.abandoned(ticket)
             raise

@@ -13,7 +13,8 @@ import msgspec
 
 from semantic_layer.canonical import exact_key, request_fields, scope_of
 from semantic_layer.conversation import split
-from semantic_layer.decision import Decision, Judge
+from semantic_layer.decision import Decision, Found, Judge
+from semantic_layer.edits import KnowsWord
 from semantic_layer.embedding import Embedder
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable, TextTooLong
@@ -60,6 +61,7 @@ class SemanticCache:
         index: finds them by likeness of text.
         embedder: None leaves exact repeats only.
         scorer: turns a comparison into the probability of the same answer.
+        knows_word: tells real words from misspelt ones (`BertEncoder.knows_word`).
         detect: names a text's intent.
         clock: Unix seconds.
         observe: told the seconds of each stage (exact, embed, search, verify).
@@ -75,6 +77,7 @@ class SemanticCache:
         policy: CachePolicy | None = None,
         scorer: Scorer | None = None,
         thresholds: Thresholds | None = None,
+        knows_word: KnowsWord | None = None,
         detect: DetectIntent = detect_intent,
         clock: Callable[[], float] = time.time,
         observe: Observe | None = None,
@@ -82,7 +85,7 @@ class SemanticCache:
     ) -> None:
         self.policy = policy or CachePolicy()
         self.thresholds = thresholds or Thresholds()
-        self._judge = Judge(scorer or Scorer.conservative())
+        self._judge = Judge(scorer or Scorer.conservative(), knows_word)
         self._detect = detect
         self._clock = clock
         self._observe = observe
@@ -298,17 +301,17 @@ class SemanticCache:
         )
         entries = await self._parts.get_many(tenant, [n.entry_id for n in near]) if near else []
         watch.lap("search")
-        pairs = []
+        found = []
         for neighbour, entry in zip(near, entries, strict=True):
             if entry is None or not _is_findable(entry, look):
                 look.stale.append(neighbour.entry_id)
             else:
-                pairs.append((neighbour.similarity, entry, _is_young(entry, look)))
+                found.append(Found(neighbour.similarity, entry, _is_young(entry, look)))
         assert look.text is not None, "searching without a text"
         assert look.threshold is not None, "searching without a threshold"
-        decision = self._judge.decide(look.text, look.threshold, pairs)
+        decision = self._judge.decide(look.text, look.threshold, found)
         watch.lap("verify")
-        done = len(near) < limit or not self._judge.may_reach(near[-1].similarity, look.threshold)
+        done = len(near) < limit or near[-1].similarity < self._judge.least_similarity
         return decision, done
 
     async def _forget(self, look: _Lookup) -> None:

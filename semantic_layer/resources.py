@@ -16,7 +16,7 @@ def load_json(name: str) -> Any:
 
 @cache
 def load_lines(name: str) -> tuple[str, ...]:
-    """Return the lines of a data file without comments (``#``) and empty ones."""
+    """Return the lines of a data file, stripped, without comment lines (``#``) and empty ones."""
     text = (files("semantic_layer") / "data" / name).read_text(encoding="utf-8")
-    lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    return tuple(line for line in lines if line)
+    lines = (line.strip() for line in text.splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))

@@ -26,7 +26,7 @@ class Thresholds:
     An unknown intent is judged by ``default``. 1 admits equal texts only.
     """
 
-    priors: Mapping[str, float] = PRIORS
+    priors: Mapping[str, float] = field(default_factory=lambda: PRIORS)
     calibrated: Mapping[str, float] = field(default_factory=dict)
     manual: Mapping[str, float] = field(default_factory=dict)
     default: float = 0.95

@@ -3,12 +3,14 @@
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreError, StoreUnavailable
 from semantic_layer.guarded import GuardedParts
 from semantic_layer.response_store import Page, Selector
 
+T = TypeVar("T")
 _PAGE = 500
 _DEADLINE_S = 10.0  # operators wait longer than requests do
 
@@ -88,7 +90,7 @@ class Upkeep:
             removed += len(gone)
         return removed
 
-    async def _call[T](self, part: str, make: Callable[[], Awaitable[T]]) -> T:
+    async def _call(self, part: str, make: Callable[[], Awaitable[T]]) -> T:
         return await self._parts.breakers[part].call(make, deadline_s=_DEADLINE_S)
 
     async def _count(self, part: str, make: Callable[[], Awaitable[int]]) -> int | None:

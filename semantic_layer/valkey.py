@@ -8,8 +8,10 @@ import contextlib
 import logging
 import os
 import shutil
+import stat
 import tempfile
 import time
+from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
 
@@ -64,15 +66,15 @@ class Valkey:
             ServerNotFound: no binary on this machine.
             ServerFailed: the server does not come up.
         """
-        binary, folder = binary or find_server(), folder.resolve()
+        binary, folder = binary or find_server(), await asyncio.to_thread(folder.resolve)
+        socket = _socket_path(folder)
+        command = [str(binary), *_options(folder, socket, max_memory_bytes)]
         lock = await asyncio.to_thread(FolderLock, folder, wait_s=_HANDOVER_S)
+        valkey = cls(folder, lock, command, socket)
         try:
-            socket = _socket_path(folder)
-            command = [str(binary), *_options(folder, socket, max_memory_bytes)]
-            valkey = cls(folder, lock, command, socket)
             await valkey._come_up(start_timeout_s)
         except BaseException:
-            lock.release()
+            await valkey.stop(0.0)
             raise
         valkey._supervisor = asyncio.create_task(valkey._supervise(start_timeout_s))
         return valkey
@@ -113,8 +115,8 @@ class Valkey:
             self.num_restarts += 1
             try:
                 await self._come_up(start_timeout_s)
-            except (ServerFailed, OSError):
-                _log.exception("valkey does not come up")
+            except (ServerFailed, OSError) as error:
+                _log.warning("valkey does not come up: %s", error)
 
     async def _come_up(self, timeout_s: float) -> None:
         """Spawn the server; when its append-only file is broken, move that aside and try again."""
@@ -135,7 +137,7 @@ class Valkey:
         self._server = server = ChildProcess(self._command, keep_fds=(self._lock.fd,))
         try:
             async with asyncio.timeout(timeout_s):
-                while not server.ended.is_set() and not await _answers(self._socket):
+                while not server.ended.is_set() and not await _answers(self._socket):  # noqa: ASYNC110 - no event tells
                     await asyncio.sleep(_POLL_S)
         except TimeoutError:
             await server.stop(0.0)
@@ -191,9 +193,22 @@ def _socket_path(folder: Path) -> Path:
     path = folder / "valkey.sock"
     if len(os.fsencode(path)) <= _LONGEST_SOCKET_BYTES:
         return path
-    link = Path(tempfile.mkdtemp(prefix="strata-", dir="/tmp")) / "data"
+    link = _short_folder(folder) / "data"
+    link.unlink(missing_ok=True)
     link.symlink_to(folder, target_is_directory=True)
     return link / "valkey.sock"
+
+
+def _short_folder(folder: Path) -> Path:
+    """Return a private folder under /tmp, the same for the same ``folder`` unless it is taken."""
+    digest = blake2b(os.fsencode(folder), digest_size=6).hexdigest()
+    short = Path("/tmp") / f"strata-{os.getuid()}-{digest}"  # noqa: S108 - ours or refused
+    with contextlib.suppress(FileExistsError):
+        short.mkdir(mode=0o700)
+    info = short.lstat()
+    if stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid():
+        return short
+    return Path(tempfile.mkdtemp(prefix="strata-", dir="/tmp"))
 
 
 async def _answers(socket: Path) -> bool:

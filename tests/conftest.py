@@ -1,4 +1,4 @@
-"""What every test may ask for: the bundled models, prepared as a user's machine prepares them."""
+"""What every test may ask for, and what a run says it could not do."""
 
 import os
 from pathlib import Path
@@ -7,10 +7,12 @@ import pytest
 
 from gateway.bundled import BundledModels, default_models_dir, prepare
 
+ALL_OR_NOTHING = os.environ.get("CI", "").lower() not in ("", "0", "false")
+
 
 @pytest.fixture(scope="session")
 def models_dir() -> Path:
-    """The folder of prepared models; made on first use and kept between runs."""
+    """The folder of prepared models; filled on first use and kept between runs."""
     return Path(os.environ.get("STRATA_MODELS_DIR") or default_models_dir(os.environ))
 
 
@@ -29,3 +31,28 @@ def bundled_chat_model(bundled_models: BundledModels) -> Path:
 def bundled_embedder(bundled_models: BundledModels) -> Path:
     """multilingual-e5-small as a sentence-transformers folder."""
     return bundled_models.embedder_path
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what was left out; under CI nothing may be."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if not skipped:
+        return
+    terminalreporter.section(f"left out: {len(skipped)}", red=ALL_OR_NOTHING)
+    for report in skipped:
+        terminalreporter.line(f"{report.nodeid}: {_reason(report)}")
+    if ALL_OR_NOTHING:
+        terminalreporter.line("CI is set, so nothing may be left out", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run under CI that left something out."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if ALL_OR_NOTHING and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    longrepr = report.longrepr
+    return str(longrepr[2]) if isinstance(longrepr, tuple) else str(longrepr)

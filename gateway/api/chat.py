@@ -5,13 +5,13 @@ Source: measured, one core, 16 connections: 14,800 requests/s so against 9,200 t
 own handler call.
 """
 
-import secrets
+import os
 from contextlib import aclosing
-from typing import Any
 
 from litestar import post
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from gateway.access_log import OUTCOME, REQUEST_ID
 from gateway.api import sse
 from gateway.api.cache_headers import cache_headers
 from gateway.api.connection import ClientGone, ClientWatch, headers_of, parts_of, read_json
@@ -19,7 +19,6 @@ from gateway.api.errors import log_unexpected
 from gateway.errors import StrataError
 from gateway.parts import Parts
 from gateway.pipeline import Call, Reply
-from gateway.telemetry import OUTCOME, REQUEST_ID
 from gateway.wire.directives import CONTROL_HEADERS, read_directives
 from gateway.wire.openai import ChatCompletion, ChatRequest, decode_chat
 
@@ -121,10 +120,10 @@ async def _send_error(error: StrataError, send: Send) -> None:
 
 
 def _completion_id() -> str:
-    return f"chatcmpl-{secrets.token_hex(12)}"
+    return "chatcmpl-" + os.urandom(12).hex()
 
 
-def _answered_here(_next: ASGIApp, **_: Any) -> ASGIApp:
+def _answered_here(app: ASGIApp) -> ASGIApp:  # noqa: ARG001 - Litestar's name for what comes next
     return answer_chat
 
 

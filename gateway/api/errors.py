@@ -8,6 +8,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 from litestar.types import ExceptionHandlersMap
 
+from gateway.access_log import CLIENT_CLOSED, REQUEST_ID
 from gateway.api.connection import ClientGone
 from gateway.errors import (
     BackendUnavailable,
@@ -17,7 +18,6 @@ from gateway.errors import (
     Unauthorized,
     UpstreamStatus,
 )
-from gateway.telemetry import CLIENT_CLOSED, REQUEST_ID
 
 JSON = "application/json"
 

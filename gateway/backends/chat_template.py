@@ -4,7 +4,7 @@ Renders as transformers' ``apply_chat_template(tokenize=False, add_generation_pr
 Source: transformers 5.24, utils/chat_template_utils.py (environment and what templates may call).
 """
 
-import datetime
+import datetime as dt
 import hashlib
 import json
 from typing import Any, NoReturn
@@ -107,4 +107,4 @@ def _raise_exception(message: str) -> NoReturn:
 
 
 def _strftime_now(pattern: str) -> str:
-    return datetime.datetime.now().astimezone().strftime(pattern)
+    return dt.datetime.now().astimezone().strftime(pattern)

@@ -115,7 +115,9 @@ def read_byte_table(tokenizer: tokenizers.Tokenizer) -> ByteTable | None:
     if steps is None:
         return None
     vocabulary = tokenizer.get_vocab(with_added_tokens=True)
-    special = {token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special}
+    special = {
+        token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special
+    }
     table = [b""] * (max(vocabulary.values(), default=-1) + 1)
     for token, token_id in vocabulary.items():
         if token not in special:

@@ -29,9 +29,7 @@ def _read_message(message: Any, field: str) -> dict[str, Any]:
         raise BadRequest(f"{field} must be an object", param=field)
     role = message.get("role")
     if role not in ROLES:
-        raise BadRequest(
-            f"{field}.role must be one of {', '.join(ROLES)}", param=f"{field}.role"
-        )
+        raise BadRequest(f"{field}.role must be one of {', '.join(ROLES)}", param=f"{field}.role")
     read: dict[str, Any] = {
         "role": {"developer": "system", "function": "tool"}.get(role, role),
         "content": _read_content(message.get("content"), f"{field}.content"),

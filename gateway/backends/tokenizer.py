@@ -62,7 +62,9 @@ class Tokenizer:
             BadRequest: the model has no chat template, or it refuses the messages.
         """
         if self.template is None:
-            raise BadRequest("this model has no chat template", param="messages", code="unsupported")
+            raise BadRequest(
+                "this model has no chat template", param="messages", code="unsupported"
+            )
         return self.encode(self.template.render(messages))
 
     def decode(self, token_ids: list[int]) -> str:
@@ -111,11 +113,10 @@ class Tokenizer:
             raise BackendUnavailable(f"chat template of {folder} is broken: {error}") from error
 
     def _read_stop_ids(self, folder: Path) -> frozenset[int]:
-        ids: set[int] = set()
+        ids: set[Any] = {self._tokenizer.token_to_id(self._special.get("eos_token", ""))}
         for name in ("generation_config.json", "config.json"):
             value = _read_json(folder / name).get("eos_token_id")
             ids.update(value if isinstance(value, list) else [value])
-        ids.add(self._tokenizer.token_to_id(self._special.get("eos_token", "")))
         return frozenset(token_id for token_id in ids if isinstance(token_id, int))
 
 
@@ -143,7 +144,7 @@ def _load(folder: Path) -> tokenizers.Tokenizer:
         return _convert(folder)
     try:
         return tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # noqa: BLE001  the library raises bare Exception
+    except Exception as error:
         raise BackendUnavailable(f"{path} is broken: {error}") from error
 
 

@@ -24,7 +24,7 @@ RELAYED_HEADERS = ("retry-after", "x-ratelimit-")
 KEEPALIVE_S = 2.0  # shorter than servers' usual 5 s, so that no request meets a closing connection
 MAX_ERROR_BYTES = 1 << 20
 MAX_QUOTED_CHARS = 300
-PROBE_S = 2.0
+PROBE_S = 1.0
 DRAIN_S = 0.25
 
 

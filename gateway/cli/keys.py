@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from gateway.cli.lazy import LazyGroup
 from gateway.cli.options import config_option, json_option, settings_of
+from gateway.cli.output import print_table
 from gateway.keys_file import KeysFileError, add_key, list_keys, revoke_key
 
 _HERE = "gateway.cli.keys"
@@ -59,10 +58,9 @@ def list_(config: Path | None, path: Path | None, *, as_json: bool) -> None:
         listed = [{"id": row.key_id, "tenant": row.tenant, "created": row.created} for row in rows]
         click.echo(json.dumps(listed))
         return
-    table = Table("id", "tenant", "created", box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(row.key_id, row.tenant, row.created)
-    Console(soft_wrap=True).print(table)
+    print_table(
+        ("id", "tenant", "created"), [(row.key_id, row.tenant, row.created) for row in rows]
+    )
 
 
 @click.command("revoke")

@@ -10,10 +10,11 @@ from typing import Any
 import click
 
 from gateway.bundled import BundledModelError
+from gateway.cli.errors import AdminApiError
 from gateway.keys_file import KeysFileError
 from gateway.settings import SettingsError
 
-USER_ERRORS = (BundledModelError, KeysFileError, SettingsError)
+USER_ERRORS = (AdminApiError, BundledModelError, KeysFileError, SettingsError)
 
 
 class LazyGroup(click.Group):

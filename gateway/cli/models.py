@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from gateway.bundled import ModelState, inspect, prepare, verify
 from gateway.cli.lazy import LazyGroup
@@ -14,8 +12,8 @@ from gateway.cli.options import (
     json_option,
     models_dir_of,
     models_dir_option,
-    settings_of,
 )
+from gateway.cli.output import print_table
 from gateway.cli.progress import narrated
 
 _HERE = "gateway.cli.models"
@@ -40,7 +38,7 @@ def models() -> None:
 @json_option
 def prepare_models(config: Path | None, models_dir: Path | None, *, as_json: bool) -> None:
     """Make the bundled models ready; does nothing when they are."""
-    folder = models_dir_of(settings_of(config, models_dir=models_dir))
+    folder = models_dir_of(config, models_dir)
     with narrated() as tell:
         prepare(folder, tell)
     _show(inspect(folder), as_json=as_json)
@@ -52,7 +50,7 @@ def prepare_models(config: Path | None, models_dir: Path | None, *, as_json: boo
 @json_option
 def list_models(config: Path | None, models_dir: Path | None, *, as_json: bool) -> None:
     """Show which bundled models are ready, and where."""
-    folder = models_dir_of(settings_of(config, models_dir=models_dir))
+    folder = models_dir_of(config, models_dir)
     _show(inspect(folder), as_json=as_json)
 
 
@@ -62,7 +60,7 @@ def list_models(config: Path | None, models_dir: Path | None, *, as_json: bool) 
 @json_option
 def verify_models(config: Path | None, models_dir: Path | None, *, as_json: bool) -> None:
     """Read every file of the prepared models, and ask each one something known."""
-    folder = models_dir_of(settings_of(config, models_dir=models_dir))
+    folder = models_dir_of(config, models_dir)
     with narrated() as tell:
         outputs = verify(folder, tell)
     if as_json:
@@ -76,11 +74,11 @@ def _show(states: list[ModelState], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_as_json(state) for state in states]))
         return
-    table = Table("model", "state", "MB", "folder", box=None, pad_edge=False)
-    for state in states:
-        size = f"{state.num_bytes / _BYTES_PER_MB:.0f}"
-        table.add_row(state.model_id, state.state, size, str(state.path))
-    Console(soft_wrap=True).print(table)
+    rows = [
+        (state.model_id, state.state, f"{state.num_bytes / _BYTES_PER_MB:.0f}", str(state.path))
+        for state in states
+    ]
+    print_table(("model", "state", "MB", "folder"), rows)
 
 
 def _as_json(state: ModelState) -> dict[str, str | int]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from gateway.bundled import default_models_dir
 from gateway.settings import Settings, load_settings
 
 config_option = click.option(
@@ -22,6 +21,13 @@ models_dir_option = click.option(
 )
 
 
+def models_dir_of(config: Path | None, models_dir: Path | None) -> Path:
+    """Return the folder of prepared models: the given one, or that of the settings."""
+    chosen = settings_of(config, models_dir=models_dir).models_dir
+    assert chosen is not None, "load_settings fills it in"
+    return chosen
+
+
 def settings_of(config: Path | None, **overrides: Any) -> Settings:
     """Load the effective settings; overrides that are None don't count.
 
@@ -29,8 +35,3 @@ def settings_of(config: Path | None, **overrides: Any) -> Settings:
         SettingsError: with the name of the bad key.
     """
     return load_settings(config, os.environ, overrides)
-
-
-def models_dir_of(settings: Settings) -> Path:
-    """Return the folder of prepared models."""
-    return settings.models_dir or default_models_dir(os.environ)

@@ -4,17 +4,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as LiveLine
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+Progress = Callable[[str], None]
 
 
 @contextmanager
-def narrated() -> Iterator[Callable[[str], None]]:
+def narrated() -> Iterator[Progress]:
     """Give a function that tells the user what is being done now."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with LiveLine(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=None)
         yield lambda text: progress.update(task, description=text)

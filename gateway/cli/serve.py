@@ -1,21 +1,26 @@
 """``strata serve``: one gateway, from settings to a stopped process."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
+from gateway.address import CannotListen, free_port
 from gateway.app import create_app
 from gateway.auth import check_exposure
-from gateway.bundled import CHAT, EMBEDDER, prepare_model
-from gateway.cli.options import config_option, models_dir_of, settings_of
+from gateway.bundled import CHAT, EMBEDDER, BundledModel, prepare_model
+from gateway.cli.lazy import one_line
+from gateway.cli.options import config_option, settings_of
 from gateway.cli.progress import narrated
 from gateway.cli.toml import to_toml
-from gateway.server import CannotListen, StartInterrupted, free_port, run
+from gateway.errors import StrataError
+from gateway.server import StartInterrupted, run
 from gateway.settings import Settings, describe
+from prefix_layer import PrefixLayerError
+from semantic_layer import SemanticLayerError
 
+_CANNOT_START = (CannotListen, StrataError, SemanticLayerError, PrefixLayerError, OSError)
 _INTERRUPTED = 130  # what a shell reports for a command ended by Ctrl-C
 
 
@@ -59,24 +64,29 @@ def _serve(settings: Settings) -> None:
     try:
         port = free_port(settings.host, settings.port)
         _prepare_models(settings)
-        run(create_app(settings), settings.host, port, _say_listening)
-    except CannotListen as error:
-        raise click.ClickException(str(error)) from error
+        run(create_app(settings), settings.host, port, _say_ready)
+    except _CANNOT_START as error:
+        raise click.ClickException(one_line(error)) from error
     except StartInterrupted as error:
         click.echo(f"strata: {error}", err=True)
         raise SystemExit(_INTERRUPTED) from error
 
 
 def _prepare_models(settings: Settings) -> None:
-    wanted = [
-        model
-        for model, name in ((CHAT, settings.local.model), (EMBEDDER, settings.embedder.model))
-        if name == "bundled"
-    ]
+    assert settings.models_dir is not None, "load_settings fills it in"
     with narrated() as tell:
-        for model in wanted:
-            prepare_model(model, models_dir_of(settings), tell)
+        for model in _bundled_models(settings):
+            prepare_model(model, settings.models_dir, tell)
 
 
-def _say_listening(url: str) -> None:
-    click.echo(f"Strata {os.getpid()} is ready on {url}", err=True)
+def _bundled_models(settings: Settings) -> list[BundledModel]:
+    wanted = []
+    if settings.local.model == "bundled":
+        wanted.append(CHAT)
+    if settings.semantic.enabled and settings.embedder.model == "bundled":
+        wanted.append(EMBEDDER)
+    return wanted
+
+
+def _say_ready(url: str) -> None:
+    click.echo(f"Strata is ready on {url}", err=True)

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta, Struct
 
 from gateway.answer import Answer, Choice
 from gateway.backends.base import TokenLogprob, Usage
 from gateway.errors import BadRequest
 from gateway.wire.directives import Label, Ttl
+from gateway.wire.validation import convert
 from semantic_layer import CacheControl
 
 
@@ -91,22 +91,22 @@ class ChatCompletionIn(Struct, frozen=True):
     usage: _UsageIn | None = None
 
 
-def answer_of(row: EntryRow, where: str) -> Answer:
+def answer_of(row: EntryRow) -> Answer:
     """Return the row's answer.
 
     Raises:
         BadRequest: not exactly one of ``response`` and ``text``, or an answer that is not stored.
     """
     if (row.response is None) == (row.text is None):
-        raise BadRequest(f"{where}: give one of response and text", param=f"{where}.response")
+        raise BadRequest("response: give one of response and text", param="response")
     if row.response is None:
         answer = Answer([Choice(0, "stop", row.text)], Usage())
     else:
-        answer = _answer(msgspec.convert(row.response, ChatCompletionIn))
+        answer = _answer(convert(row.response, ChatCompletionIn, "response"))
     if not answer.is_storable:
         raise BadRequest(
-            f"{where}.response: only answers that ended by stop, tool_calls or length are kept",
-            param=f"{where}.response",
+            "response: only answers that ended by stop, tool_calls or length are kept",
+            param="response",
         )
     return answer
 

@@ -14,31 +14,42 @@ _AT = re.compile(r" - at (?:`key` in )?`\$\.?(?P<path>[^`]*)`$")
 _FIELD = re.compile(r"^Object (?:missing required|contains unknown) field `(?P<field>[^`]+)`")
 
 
+def decode_json(body: bytes) -> Any:
+    """Return the JSON value in a body.
+
+    Raises:
+        BadRequest: the body is empty or no valid JSON.
+    """
+    if not body:
+        raise BadRequest("the request body is empty; expected JSON")
+    try:
+        return _decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise BadRequest(f"the request body is not valid JSON: {error}") from None
+
+
 def decode_object(body: bytes) -> dict[str, Any]:
     """Return the JSON object in a body.
 
     Raises:
         BadRequest: the body is empty, no valid JSON, or no object.
     """
-    if not body:
-        raise BadRequest("the request body is empty; expected a JSON object")
-    try:
-        tree = _decode(body)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise BadRequest(f"the request body is not valid JSON: {error}") from None
+    tree = decode_json(body)
     if not isinstance(tree, dict):
         raise BadRequest("the request body must be a JSON object")
     return tree
 
 
-def convert(tree: Any, kind: type[S], where: str = "") -> S:
+def convert(tree: Any, kind: type[S], where: str = "", *, strict: bool = True) -> S:
     """Return decoded JSON as a Struct; ``where`` is put before the name of a wrong field.
+
+    ``strict`` False also takes numbers written as text, as queries have them.
 
     Raises:
         BadRequest: a field is missing, unknown where that is forbidden, or has a wrong value.
     """
     try:
-        return msgspec.convert(tree, kind)
+        return msgspec.convert(tree, kind, strict=strict)
     except msgspec.ValidationError as error:
         detail, param = _located(str(error), where)
         raise BadRequest(f"{param}: {detail}" if param else detail, param=param) from None

@@ -122,7 +122,7 @@ class RedisResponseStore:
         for name in names:
             pipeline.get(name)
             pipeline.delete(name)
-        replies = await self._run(pipeline.execute)
+        replies = await self._execute(pipeline)
         values, existed = replies[::2], replies[1::2]
         entries = [
             self._live(value, tenant, entry_id)
@@ -136,7 +136,7 @@ class RedisResponseStore:
                 args=[member_name(tenant, entry_id)],
                 client=pipeline,
             )
-        await self._run(pipeline.execute)
+        await self._execute(pipeline)
         return [entry_id for entry_id, hit in zip(entry_ids, existed, strict=True) if hit]
 
     async def select(self, selector: Selector, *, cursor: str | None, limit: int) -> Page:
@@ -207,6 +207,13 @@ class RedisResponseStore:
         finally:
             self._turns.release()
 
+    async def _execute(self, pipeline: Any) -> Any:
+        async def execute() -> Any:
+            async with pipeline:  # gives its connection back even if loading scripts is cancelled
+                return await pipeline.execute()
+
+        return await self._run(execute)
+
     def _live(self, value: bytes | None, tenant: str, entry_id: str) -> Entry | None:
         if value is None:
             return None
@@ -275,7 +282,7 @@ class RedisResponseStore:
         pipeline.zscore(index, position.member)
         pipeline.zrevrank(index, position.member)
         pipeline.zcount(index, f"({position.created_at!r}", "inf")
-        score, rank, num_newer = await self._run(pipeline.execute)
+        score, rank, num_newer = await self._execute(pipeline)
         return int(rank) + 1 if score == position.created_at else int(num_newer)
 
     async def _forget(self, members: Iterable[bytes]) -> None:
@@ -306,7 +313,7 @@ class RedisResponseStore:
                     args=[self._keys.prefix, rank, _SWEEP_RANKS],
                     client=pipeline,
                 )
-            replies = await self._run(pipeline.execute)
+            replies = await self._execute(pipeline)
             for (index, rank), (num_seen, num_dead) in zip(batch, replies, strict=True):
                 removed += num_dead if index == self._keys.expiry else 0
                 if num_seen == _SWEEP_RANKS:

@@ -9,7 +9,8 @@ from typing import Protocol
 import pytest
 
 from gateway.bundled import BundledModels
-from tests.contract.stack import Client, Stack, serving, upstream_toml
+from tests.contract.client import Client
+from tests.contract.stack import Stack, serving, upstream_toml
 from tests.fakes.upstream import FakeUpstream, echo
 
 Headers = dict[str, str]

@@ -11,8 +11,9 @@ import openai
 import pytest
 from transformers import AutoTokenizer
 
+from tests.contract.client import CHAT_MODEL, Client
 from tests.contract.conftest import Headers
-from tests.contract.stack import CHAT_MODEL, Client, Stack
+from tests.contract.stack import Stack
 
 QUESTION = "What is the capital of France?"
 PARIS = "The capital of France is Paris."

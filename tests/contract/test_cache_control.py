@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.contract.client import until
 from tests.contract.conftest import Relay
-from tests.contract.stack import until
-from tests.fakes.upstream import Answer, FakeUpstream, Gate, streamed
+from tests.fakes.upstream import Answer, FakeUpstream, streamed
 
 NO_CACHE = {"cache-control": "no-cache"}
 NO_STORE = {"cache-control": "no-store"}
@@ -220,41 +220,3 @@ def test_cut_answer_serves_repeats_only_when_a_limit_ended_it(
     relay.seed(ASKED)
     assert outcome(relay.answer(ASKED)) == "exact"
     assert outcome(relay.answer(REWORDED, headers=NO_STORE)) == "miss"
-
-
-def test_upstream_is_called_once_when_identical_requests_are_in_flight(
-    relay: Relay, upstream: FakeUpstream
-) -> None:
-    """Twelve at once, streamed and whole: one call, one answer, eleven say so."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
-
-    gate = Gate()
-    pieces = streamed(["one ", "answer"])
-    upstream.script = lambda call: Answer([*pieces[:2], gate, *pieces[2:]])
-    with ThreadPoolExecutor(12) as pool:
-        whole = [pool.submit(relay.chat, ASKED) for _ in range(6)]
-        streams = [pool.submit(relay.stream, ASKED) for _ in range(6)]
-        assert gate.reached.wait(30)
-        until(lambda: num_in_flight(relay) >= 12, what="all in flight")
-        gate.open()
-        headers = [
-            *(job.result().headers for job in whole),
-            *(job.result().headers for job in streams),
-        ]
-        texts = {job.result().json()["choices"][0]["message"]["content"] for job in whole}
-        texts |= {job.result().text for job in streams}
-    assert texts == {"one answer"}
-    assert len(upstream.calls) == 1
-    assert sum(header.get("x-strata-coalesced") == "1" for header in headers) == 11
-
-
-def num_in_flight(relay: Relay) -> int:
-    """How many connections the gateway has open with us, from its own process table."""
-    import psutil  # noqa: PLC0415
-
-    port = int(relay.url.rsplit(":", 1)[1])
-    return sum(
-        connection.status == psutil.CONN_ESTABLISHED and connection.raddr[1] == port
-        for connection in psutil.Process().net_connections("tcp")
-        if connection.raddr
-    )

@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
+from tests.contract.client import CHAT_MODEL, Client, Stream
 from tests.contract.conftest import Relay
-from tests.contract.stack import CHAT_MODEL, Client, Stream
 from tests.fakes.upstream import Answer, FakeUpstream, split_at, streamed, whole
 
 BYPASS = {"cache-control": "no-cache, no-store"}

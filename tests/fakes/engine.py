@@ -9,8 +9,16 @@ import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
 
-from prefix_layer import EngineConfig, EngineFailed, EngineStats, Generate, ModelLoadError
+from prefix_layer import (
+    EngineConfig,
+    EngineFailed,
+    EngineStats,
+    EngineUnavailable,
+    Generate,
+    ModelLoadError,
+)
 from prefix_layer.messages import Failed, Ready, Tokens
 from prefix_layer.process import main
 
@@ -85,7 +93,10 @@ class FakeEngine:
 class FakeClient:
     """Stands for `EngineClient` in one process: plays the given events for every request."""
 
-    def __init__(self, script: Sequence[Tokens | Failed], context_length: int = CONTEXT) -> None:
+    def __init__(
+        self, folder: Path, script: Sequence[Tokens | Failed] = (), context_length: int = CONTEXT
+    ) -> None:
+        self.config = EngineConfig(folder)
         self.script = list(script)
         self.commands: list[Generate] = []
         self.aborted = 0
@@ -94,6 +105,8 @@ class FakeClient:
         self.ready = Ready("", "fake-model", context_length, 49_152, "float32", "cpu", 16, 64)
 
     async def wait_ready(self, timeout_s: float | None = None) -> Ready:
+        if self.state != "ready":
+            raise EngineUnavailable(self.detail)
         return self.ready
 
     async def generate(self, command: Generate) -> AsyncGenerator[Tokens, None]:

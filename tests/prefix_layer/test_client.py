@@ -20,6 +20,7 @@ from prefix_layer import (
     EngineUnavailable,
     Generate,
     Sampling,
+    Tokens,
 )
 from prefix_layer.config import decode_config, encode_config
 from tests.fakes.engine import BROKEN, DIES_LOADING, HANGS, LAST_BREATH, PROGRAM, REFUSED
@@ -43,6 +44,20 @@ def generate(request_id: str, *prompt: int, max_tokens: int = 5) -> Generate:
 
 async def ids(client: EngineClient, command: Generate) -> list[int]:
     return [token async for tokens in client.generate(command) for token in tokens.token_ids]
+
+
+async def ids_after_kill(client: EngineClient, command: Generate) -> None:
+    """Kill the engine at the first token and read on."""
+    engine = psutil.Process(client.pid)
+    async with aclosing(client.generate(command)) as events:
+        await anext(events)
+        engine.kill()
+        await drain(events)
+
+
+async def drain(events: AsyncIterator[Tokens]) -> None:
+    async for _ in events:
+        pass
 
 
 async def test_every_token_arrives_in_order_when_requests_run_at_once(client: EngineClient) -> None:
@@ -72,9 +87,7 @@ async def test_work_fails_and_the_engine_restarts_when_it_is_killed(client: Engi
     old = client.pid
     assert old is not None
     with pytest.raises(EngineFailed, match="SIGKILL") as caught:
-        async with aclosing(client.generate(generate("a", 1, max_tokens=LONG))) as events:
-            async for _ in events:
-                psutil.Process(old).kill()
+        await ids_after_kill(client, generate("a", 1, max_tokens=LONG))
     assert caught.value.code == "engine_restarted"
     assert client.state == "restarting"
     assert client.ready is None
@@ -126,7 +139,7 @@ async def test_state_is_failed_when_the_process_always_dies_loading(tmp_path: Pa
     """A process that dies without a word is tried a few times, then given up."""
     client = EngineClient(EngineConfig(tmp_path / DIES_LOADING), program=PROGRAM, backoff_s=0.01)
     await client.start()
-    with pytest.raises(EngineUnavailable, match="while loading.*SIGKILL"):
+    with pytest.raises(EngineUnavailable, match=r"while loading.*SIGKILL"):
         await client.wait_ready(START_S)
     assert client.state == "failed"
     await client.close()
@@ -153,8 +166,7 @@ async def test_nothing_is_left_when_closed_in_the_middle_of_work(tmp_path: Path)
         await anext(events)
         await client.close()
         with pytest.raises(EngineFailed):
-            while True:
-                await anext(events)
+            await drain(events)
     await client.close()
     assert not process.is_running()
     assert not folder.exists()

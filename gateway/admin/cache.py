@@ -1,0 +1,177 @@
+"""``/admin/cache``: ask what the caches would do, fill them, browse them, empty them."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from litestar import Request, delete, get, post
+from msgspec import Meta, Struct
+
+from gateway.access_log import REQUEST_ID
+from gateway.admin.views import candidate_view, entry_view, reason_view, response_of
+from gateway.answer import encode
+from gateway.api.connection import headers_of, parts_of, read_json
+from gateway.auth import PUBLIC, Tenant
+from gateway.errors import BackendUnavailable, BadRequest
+from gateway.parts import Parts
+from gateway.pipeline import Call
+from gateway.wire.cache_admin import EntryRow, ImportResult, LookupBody, RowError, answer_of
+from gateway.wire.directives import read_directives
+from gateway.wire.openai import check_chat
+from gateway.wire.validation import convert, decode_json, decode_object
+from semantic_layer import Selector, StoreUnavailable
+
+ROUTE = "/admin/cache"
+HTTP = Request[Any, Any, Any]
+
+_FIELDS = {
+    "id": "entry_id",
+    "tenant": "tenant",
+    "namespace": "namespace",
+    "model": "model",
+    "intent": "intent",
+    "tag": "tag",
+    "text": "text",
+}
+_DELETE_BY = ("id", "tag", "model", "namespace", "tenant")
+_YES = frozenset({"1", "true", "yes"})
+_MAY_BE_EMPTY = frozenset({"namespace"})
+
+
+class Paging(Struct, frozen=True):
+    """Which page of the entries."""
+
+    cursor: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+
+
+@post("/cache/lookup", status_code=200)
+async def lookup(request: HTTP) -> dict[str, Any]:
+    """Tell what the caches would do with a request, without a model call and without counting."""
+    parts = parts_of(request.scope)
+    body = convert(decode_object(await _body(request, parts)), LookupBody)
+    call = _call(request, parts, body.request, body.tenant, body.headers or {})
+    found = await parts.cache.inspect(parts.pipeline.query(call), call.control)
+    judgement = found.judgement
+    view = {
+        "outcome": found.outcome,
+        "entry": None if found.entry is None else found.entry.entry_id,
+        "score": judgement.score,
+        "similarity": judgement.similarity,
+        "threshold": judgement.threshold,
+        "intent": judgement.intent,
+        "reasons": [reason_view(reason) for reason in judgement.reasons],
+        "candidates": [candidate_view(candidate) for candidate in judgement.candidates],
+    }
+    return view if found.entry is None else {**view, "response": response_of(found.entry)}
+
+
+@post("/cache/entries", status_code=200)
+async def import_entries(request: HTTP) -> ImportResult:
+    """Store answers from elsewhere; bad rows are named, good rows are kept."""
+    parts = parts_of(request.scope)
+    rows = decode_json(await _body(request, parts))
+    if not isinstance(rows, list):
+        raise BadRequest("the request body must be a list of entries")
+    ids: list[str] = []
+    errors: list[RowError] = []
+    for at, row in enumerate(rows):
+        try:
+            ids.append(await _import(request, parts, row))
+        except BadRequest as error:
+            errors.append(RowError(at, error.message, error.param))
+        except StoreUnavailable as error:
+            errors.append(RowError(at, str(error), None))
+    return ImportResult(len(ids), ids, errors)
+
+
+@get("/cache/entries")
+async def browse_entries(request: HTTP) -> dict[str, Any]:
+    """List entries, newest first, by id, tenant, namespace, model, intent, tag or text."""
+    query = _query(request, {*_FIELDS, "cursor", "limit"})
+    paging = convert(
+        {k: query.pop(k) for k in ("cursor", "limit") if k in query}, Paging, strict=False
+    )
+    selector = replace(_selector(query), everything=True)
+    try:
+        page = await parts_of(request.scope).cache.browse(selector, paging.cursor, paging.limit)
+    except StoreUnavailable as error:
+        raise BackendUnavailable(str(error), code="store_unavailable") from error
+    except ValueError:
+        raise BadRequest("cursor: not one of ours", param="cursor") from None
+    return {"entries": [entry_view(entry) for entry in page.entries], "cursor": page.cursor}
+
+
+@delete("/cache/entries", status_code=200)
+async def invalidate_entries(request: HTTP) -> dict[str, Any]:
+    """Remove the selected entries from all stores; ``dry_run=1`` only counts them."""
+    query = _query(request, {*_DELETE_BY, "all", "dry_run"})
+    everything = query.pop("all", "0").lower() in _YES
+    dry_run = query.pop("dry_run", "0").lower() in _YES
+    if not query and not everything:
+        raise BadRequest(f"select entries by {', '.join(_DELETE_BY)}, or all=1", param="all")
+    selector = replace(_selector(query), everything=everything)
+    try:
+        count = await parts_of(request.scope).cache.invalidate(selector, dry_run=dry_run)
+    except StoreUnavailable as error:
+        raise BackendUnavailable(str(error), code="store_unavailable") from error
+    return {"deleted": count, "dry_run": dry_run}
+
+
+async def _import(request: HTTP, parts: Parts, tree: Any) -> str:
+    row = convert(tree, EntryRow)
+    answer = answer_of(row)
+    call = _call(request, parts, row.request, row.tenant, {})
+    call = replace(
+        call,
+        control=row.control(call.control),
+        namespace=call.namespace if row.namespace is None else row.namespace,
+    )
+    entry_id = await parts.cache.insert(
+        parts.pipeline.query(call),
+        call.control,
+        encode(answer),
+        answer_text=answer.text,
+        exact_only=answer.is_cut,
+    )
+    if entry_id is None:
+        raise BadRequest("request: one that is never cached", param="request")
+    return entry_id
+
+
+async def _body(request: HTTP, parts: Parts) -> bytes:
+    headers = headers_of(request.scope)
+    return await read_json(request.receive, headers, parts.settings.max_body_bytes)
+
+
+def _call(
+    request: HTTP, parts: Parts, body: dict[str, Any], tenant: str | None, headers: dict[str, str]
+) -> Call:
+    chat = check_chat(body, "request")
+    said = {name.lower(): value for name, value in headers.items()}
+    directives = read_directives(said, chat.request.strata, parts.cache.thresholds.priors)
+    return Call(
+        request_id=request.scope["state"][REQUEST_ID],
+        tenant=Tenant.named(tenant or PUBLIC),
+        model=chat.request.model,
+        body=chat.body,
+        control=directives.control,
+        route=ROUTE,
+        namespace=directives.namespace,
+    )
+
+
+def _query(request: HTTP, known: set[str]) -> dict[str, str]:
+    query: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name not in known:
+            raise BadRequest(f"{name}: unknown; known are {', '.join(sorted(known))}", param=name)
+        if name in query:
+            raise BadRequest(f"{name}: given twice", param=name)
+        if not value and name not in _MAY_BE_EMPTY:
+            raise BadRequest(f"{name}: is empty", param=name)
+        query[name] = value
+    return query
+
+
+def _selector(query: dict[str, str]) -> Selector:
+    return Selector(**{_FIELDS[name]: value for name, value in query.items()})

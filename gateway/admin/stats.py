@@ -1,0 +1,59 @@
+"""``/admin/stats`` and ``/admin/prefix/stats``: the traffic and the KV cache in numbers."""
+
+import asyncio
+from typing import Any
+
+from litestar import Request, get
+
+from gateway.api.connection import parts_of
+from gateway.parts import Parts
+from gateway.readings import health_json, read_engine, read_health, thresholds_of
+from prefix_layer import EngineStats
+
+HTTP = Request[Any, Any, Any]
+
+
+@get("/stats")
+async def traffic(request: HTTP) -> dict[str, Any]:
+    """Show hit rates, latencies, savings, entries and the state of the parts."""
+    parts = parts_of(request.scope)
+    entries, health = await asyncio.gather(parts.cache.counts(), read_health(parts))
+    return {
+        **parts.stats.snapshot(),
+        "entries": entries,
+        "thresholds": thresholds_of(parts),
+        "parts": health_json(health),
+    }
+
+
+@get("/prefix/stats")
+async def prefix(request: HTTP) -> dict[str, Any]:
+    """Show blocks by state, tokens by source, evictions, memory and time to first token."""
+    parts = parts_of(request.scope)
+    stats = await read_engine(parts)
+    seen = {"engine": _engine(parts), "ttft_s": parts.stats.prefix_ttft()}
+    return seen if stats is None else {**seen, **_counters(stats)}
+
+
+def _engine(parts: Parts) -> dict[str, Any]:
+    engine = parts.engine
+    if engine is None:
+        return {"state": "off", "detail": "no local model is set"}
+    return {"state": engine.state, "detail": engine.detail, "restarts": engine.num_restarts}
+
+
+def _counters(stats: EngineStats) -> dict[str, Any]:
+    tokens = sum(stats.tokens_by_source.values())
+    reused = tokens - stats.tokens_by_source.get("computed", 0)
+    return {
+        "block_size": stats.block_size,
+        "num_blocks": stats.num_blocks,
+        "blocks": stats.blocks_by_state,
+        "bytes": stats.bytes_by_tier,
+        "tokens": stats.tokens_by_source,
+        "token_hit_rate": reused / tokens if tokens else None,
+        "evictions": stats.evictions_by_tier,
+        "waiting": stats.num_waiting,
+        "running": stats.num_running,
+        "batch_tokens": stats.batch_tokens,
+    }

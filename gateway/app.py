@@ -1,0 +1,115 @@
+"""The composition root: routes, error mapping and the lifespan that opens the parts."""
+
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from importlib.metadata import PackageNotFoundError, version
+
+from litestar import Litestar, Router
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import ScalarRenderPlugin
+
+from gateway.access_log import AccessLog
+from gateway.admin.cache import (
+    browse_entries,
+    import_entries,
+    invalidate_entries,
+    lookup,
+)
+from gateway.admin.guard import AdminGuard
+from gateway.admin.stats import prefix, traffic
+from gateway.api.chat import create_chat_completion
+from gateway.api.connection import headers_of, parts_of
+from gateway.api.errors import EXCEPTION_HANDLERS
+from gateway.api.health import live, metrics, ready
+from gateway.api.models import get_model, list_models
+from gateway.auth import check_exposure
+from gateway.lifespan import open_parts
+from gateway.parts import Parts
+from gateway.settings import Settings, load_settings
+from gateway.telemetry import access_writer, configure_logging
+
+
+def create_app(settings: Settings | None = None, parts: Parts | None = None) -> Litestar:
+    """Build the gateway's ASGI app.
+
+    Args:
+        settings: None reads them from the environment.
+        parts: opened parts, which stay the caller's to close; None opens them in the lifespan.
+
+    Raises:
+        SettingsError: the settings are wrong, or would serve other machines without keys.
+    """
+    if settings is None:
+        settings = load_settings(None, os.environ) if parts is None else parts.settings
+    check_exposure(settings)
+    app = Litestar(
+        route_handlers=[
+            create_chat_completion,
+            list_models,
+            get_model,
+            live,
+            ready,
+            metrics,
+            _admin_router(),
+        ],
+        lifespan=[] if parts is not None else [_opened(settings)],
+        exception_handlers=EXCEPTION_HANDLERS,
+        openapi_config=_openapi(),
+        logging_config=None,
+    )
+    if parts is not None:
+        app.state["parts"] = parts
+    app.asgi_handler = AccessLog(app.asgi_handler, access_writer(settings.log))
+    return app
+
+
+def _admin_router() -> Router:
+    return Router(
+        path="/admin",
+        guards=[_admin_only],
+        tags=["admin"],
+        route_handlers=[
+            lookup,
+            import_entries,
+            browse_entries,
+            invalidate_entries,
+            traffic,
+            prefix,
+        ],
+    )
+
+
+def _admin_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type: ignore[type-arg]
+    guard = AdminGuard(parts_of(connection.scope).settings.admin_key)
+    client = connection.client
+    guard.check(headers_of(connection.scope), client.host if client else None)
+
+
+def _opened(settings: Settings):  # noqa: ANN202
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        configure_logging(settings.log)
+        async with open_parts(settings) as parts:
+            app.state["parts"] = parts
+            yield
+
+    return lifespan
+
+
+def _openapi() -> OpenAPIConfig:
+    return OpenAPIConfig(
+        title="Strata",
+        version=_version(),
+        path="/schema",
+        render_plugins=[ScalarRenderPlugin()],
+    )
+
+
+def _version() -> str:
+    try:
+        return version("strata-gateway")
+    except PackageNotFoundError:  # run from a source folder that was never installed
+        return "0"

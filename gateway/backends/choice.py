@@ -1,0 +1,99 @@
+"""One choice of an answer: token ids in, text deltas with their logprobs out.
+
+An emitted token is one of which some text reached the client, or that was followed by one. The stop
+token, and tokens that lie wholly in or behind a stop string, are not emitted: they have no logprobs
+entry and are not counted. A logprobs entry travels with the delta that holds the first character
+its token helps to spell.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from gateway.backends.base import Delta, TokenLogprob, TopLogprob
+from gateway.backends.stop_matcher import StopMatcher
+from gateway.backends.tokenizer import Tokenizer
+from prefix_layer import TokenLogprob as EngineLogprob
+from prefix_layer import Tokens
+
+LOWEST_LOGPROB = -9999.0  # OpenAI's stand-in for minus infinity
+
+
+class _Held(NamedTuple):
+    """A token whose text has not gone out; ``start`` counts characters of the whole answer."""
+
+    start: int
+    logprob: TokenLogprob | None
+
+
+class Choice:
+    """Follows one sequence. ``finish_reason`` is None until it has ended."""
+
+    def __init__(self, index: int, tokenizer: Tokenizer, stops: tuple[str, ...]) -> None:
+        self.finish_reason: str | None = None
+        self.index = index
+        self.num_tokens = 0
+        self.num_cached_tokens = 0
+        self._tokenizer = tokenizer
+        self._detokenizer = tokenizer.detokenizer()
+        self._stops = StopMatcher(stops)
+        self._held: deque[_Held] = deque()
+        self._num_decoded = 0  # characters
+        self._num_emitted = 0  # characters
+
+    def push(self, tokens: Tokens) -> Delta | None:
+        """Take what one step gave; return what may go out now."""
+        self.num_cached_tokens = max(self.num_cached_tokens, tokens.num_cached_tokens)
+        num_text = len(tokens.token_ids) - (tokens.finish_reason == "stop")
+        text = ""
+        for place, token_id in enumerate(tokens.token_ids[:num_text]):
+            text += self._take(token_id, tokens.logprobs[place] if tokens.logprobs else None)
+            if self._stops.stopped:
+                break
+        if self._stops.stopped:
+            self.finish_reason = "stop"
+        elif tokens.finish_reason is not None:
+            text += self._end(tokens.finish_reason)
+        return self._emit(text)
+
+    def _take(self, token_id: int, logprob: EngineLogprob | None) -> str:
+        piece = self._detokenizer.push(token_id)
+        entry = None if logprob is None else self._entry(logprob, piece.data)
+        self._held.append(_Held(self._num_decoded, entry))
+        self._num_decoded += len(piece.text)
+        return self._stops.push(piece.text)
+
+    def _end(self, reason: str) -> str:
+        tail = self._detokenizer.flush()
+        self._num_decoded += len(tail)
+        text = self._stops.push(tail)
+        self.finish_reason = "stop" if self._stops.stopped else reason
+        return text if self._stops.stopped else text + self._stops.flush()
+
+    def _emit(self, text: str) -> Delta | None:
+        self._num_emitted += len(text)
+        whole = self.finish_reason is not None and not self._stops.stopped
+        entries = []
+        while self._held and (whole or self._held[0].start < self._num_emitted):
+            logprob = self._held.popleft().logprob
+            self.num_tokens += 1
+            if logprob is not None:
+                entries.append(logprob)
+        return Delta(self.index, text, logprobs=entries) if text or entries else None
+
+    def _entry(self, logprob: EngineLogprob, data: bytes) -> TokenLogprob:
+        name, _ = self._tokenizer.token(logprob.token_id)
+        return TokenLogprob(
+            token=name,
+            logprob=_finite(logprob.logprob),
+            bytes=list(data),
+            top_logprobs=[self._alternative(*alternative) for alternative in logprob.top],
+        )
+
+    def _alternative(self, token_id: int, logprob: float) -> TopLogprob:
+        name, data = self._tokenizer.token(token_id)
+        return TopLogprob(name, _finite(logprob), list(data))
+
+
+def _finite(logprob: float) -> float:
+    """Clamp to what JSON and the API allow; NaN counts as the lowest."""
+    return min(logprob, 0.0) if logprob >= LOWEST_LOGPROB else LOWEST_LOGPROB

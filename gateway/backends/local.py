@@ -1,0 +1,182 @@
+"""The local model behind the `Backend` seam: chat requests to token ids and back.
+
+Text work that grows with a prompt (template, tokenizer) runs in worker threads; what one token
+costs (microseconds) runs on the event loop.
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, Literal
+
+from gateway.backends.base import Event, Final, Finish, ModelInfo, PartHealth, Usage, Work
+from gateway.backends.choice import Choice
+from gateway.backends.history import read_history
+from gateway.backends.merge import merge
+from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
+from gateway.backends.tokenizer import Tokenizer, fingerprint_text_files
+from gateway.errors import BackendError, BackendUnavailable, ContextTooLong
+from prefix_layer import (
+    EngineClient,
+    EngineFailed,
+    EngineState,
+    EngineUnavailable,
+    Generate,
+    Ready,
+    fingerprint_model,
+)
+
+_NUM_THREADS = 2
+_HEALTH_STATES: dict[EngineState, Literal["ready", "starting", "down"]] = {
+    "starting": "starting",
+    "restarting": "starting",
+    "ready": "ready",
+    "failed": "down",
+    "closed": "down",
+}
+
+
+class LocalBackend:
+    """Serves one model of an engine process; closes the engine's client when closed.
+
+    An answer ends after ``default_max_tokens`` where the request names no limit, and always where
+    the context ends: a larger limit is cut to the room that is left. Requests wait up to
+    ``ready_timeout_s`` for an engine that is starting. The fingerprint comes from the model folder
+    and the engine's settings alone, so it is known before the engine is, and outlives it.
+
+    Raises:
+        BackendUnavailable: the folder holds no usable tokenizer or model; one line.
+    """
+
+    name = "local"
+
+    def __init__(
+        self,
+        model_id: str,
+        model_path: Path,
+        client: EngineClient,
+        *,
+        default_max_tokens: int = 1024,
+        ready_timeout_s: float = 30.0,
+    ) -> None:
+        self._client = client
+        self._tokenizer = Tokenizer(model_path)
+        self._info = ModelInfo(model_id, "strata", _fingerprint(model_path, client))
+        self._default_max_tokens = default_max_tokens
+        self._ready_timeout_s = ready_timeout_s
+        self._threads = ThreadPoolExecutor(_NUM_THREADS, thread_name_prefix="local-text")
+        self._numbers = itertools.count()
+
+    def models(self) -> list[ModelInfo]:
+        """List the one model, whether or not its engine is up."""
+        return [self._info]
+
+    async def stream(self, work: Work) -> AsyncGenerator[Event, None]:
+        """Generate; closing the iterator aborts the work within one step.
+
+        Raises:
+            BadRequest: the request cannot be served as it is (before the first event).
+            BackendError: the engine is down, or broke (also after events were given).
+        """
+        refuse_unsupported(work.body)
+        prompt = await asyncio.get_running_loop().run_in_executor(
+            self._threads, self._encode, work.body
+        )
+        ready = await self._engine_ready()
+        stop_ids = self._tokenizer.stop_ids
+        wish = read_wish(work.body, vocab_size=ready.vocab_size, stop_ids=stop_ids)
+        max_tokens = self._clamp(wish.max_tokens, len(prompt), ready.context_length)
+        choices = [Choice(index, self._tokenizer, wish.stops) for index in range(wish.num_choices)]
+        commands = [
+            self._command(work, prompt, wish, index, max_tokens) for index in range(len(choices))
+        ]
+        streams = [self._follow(*pair) for pair in zip(commands, choices, strict=True)]
+        async with aclosing(merge(streams)) as events:
+            async for event in events:
+                yield event
+        yield Final(_usage(len(prompt), choices))
+
+    async def health(self) -> PartHealth:
+        """Say whether requests can be served now."""
+        state = _HEALTH_STATES[self._client.state]
+        return PartHealth(ok=state == "ready", state=state, detail=self._client.detail)
+
+    async def close(self) -> None:
+        """Stop the engine and the worker threads; idempotent."""
+        await self._client.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _encode(self, body: dict[str, Any]) -> list[int]:
+        template = self._tokenizer.template
+        knows_tools = template is not None and template.knows_tools
+        return self._tokenizer.encode_chat(
+            read_history(body.get("messages"), knows_tools=knows_tools)
+        )
+
+    async def _engine_ready(self) -> Ready:
+        try:
+            return await self._client.wait_ready(self._ready_timeout_s)
+        except EngineUnavailable as error:
+            raise BackendUnavailable(f"the local model is not available: {error}") from error
+
+    def _clamp(self, asked: int | None, num_prompt: int, context_length: int) -> int:
+        room = context_length - num_prompt
+        if room < 1:
+            raise ContextTooLong(
+                f"the model's context is {context_length} tokens, but the messages have "
+                f"{num_prompt} tokens",
+                param="messages",
+            )
+        return min(self._default_max_tokens if asked is None else asked, room)
+
+    def _command(
+        self, work: Work, prompt: list[int], wish: Wish, index: int, max_tokens: int
+    ) -> Generate:
+        return Generate(
+            request_id=f"{work.request_id}/{next(self._numbers)}",
+            prompt=prompt,
+            sampling=wish.of_choice(index, max_tokens),
+            salt=work.salt,
+        )
+
+    async def _follow(self, command: Generate, choice: Choice) -> AsyncGenerator[Event, None]:
+        try:
+            async with aclosing(self._client.generate(command)) as steps:
+                async for tokens in steps:
+                    if (delta := choice.push(tokens)) is not None:
+                        yield delta
+                    if choice.finish_reason is not None:
+                        yield Finish(choice.index, choice.finish_reason)
+                        return
+        except EngineUnavailable as error:
+            raise BackendUnavailable(f"the local model is not available: {error}") from error
+        except EngineFailed as error:
+            raise _translate(error) from error
+        raise BackendError("the local model ended without a finish reason")
+
+
+def _fingerprint(folder: Path, client: EngineClient) -> str:
+    config = client.config
+    try:
+        weights = fingerprint_model(folder, f"{config.dtype}@{config.device}")
+        return f"{weights}-{fingerprint_text_files(folder)}"
+    except (OSError, ValueError) as error:
+        raise BackendUnavailable(f"no usable model in {folder}: {error}") from error
+
+
+def _translate(error: EngineFailed) -> BackendError | ContextTooLong:
+    if error.code == "prompt_too_long":
+        return ContextTooLong(error.message, param="messages")
+    return BackendError(f"the local model failed: {error.message}", code=error.code)
+
+
+def _usage(num_prompt: int, choices: list[Choice]) -> Usage:
+    """Count the prompt once; cached is what even the choice that found least did find."""
+    return Usage(
+        prompt_tokens=num_prompt,
+        completion_tokens=sum(choice.num_tokens for choice in choices),
+        cached_tokens=min(choice.num_cached_tokens for choice in choices),
+    )

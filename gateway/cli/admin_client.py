@@ -1,0 +1,81 @@
+"""The admin API of a running gateway, as the command line uses it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import httpx
+
+from gateway.address import url_of
+from gateway.cli.errors import AdminApiError
+from gateway.settings import Settings
+
+_TIMEOUT_S = 300.0  # a batch of rows is embedded before it is answered
+_PAGE_ROWS = 100
+
+Row = dict[str, Any]
+
+
+class AdminClient:
+    """Speaks to one gateway; a context manager.
+
+    Args:
+        settings: say where the gateway listens and what its admin key is.
+        url: another gateway than that of the settings.
+    """
+
+    def __init__(self, settings: Settings, url: str | None = None) -> None:
+        self._url = url or url_of(settings.host, settings.port)
+        headers = {"x-strata-admin-key": settings.admin_key} if settings.admin_key else {}
+        try:
+            self._http = httpx.Client(
+                base_url=self._url, headers=headers, timeout=_TIMEOUT_S, trust_env=False
+            )
+        except httpx.InvalidURL as error:
+            raise AdminApiError(f"{self._url} is no URL: {error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def import_rows(self, rows: Sequence[Row]) -> Row:
+        """Store a batch of rows; returns ``imported`` and ``errors`` by index.
+
+        Raises:
+            AdminApiError: the gateway could not be asked, or refused the batch.
+        """
+        return self._ask("POST", json=list(rows))
+
+    def entries(self, selection: dict[str, str]) -> Iterator[Row]:
+        """Give every selected entry, newest first.
+
+        Raises:
+            AdminApiError: the gateway could not be asked, or refused the selection.
+        """
+        query = {**selection, "limit": str(_PAGE_ROWS)}
+        while True:
+            page = self._ask("GET", params=query)
+            yield from page["entries"]
+            if not page.get("cursor"):
+                return
+            query["cursor"] = page["cursor"]
+
+    def _ask(self, method: str, **request: Any) -> Row:
+        try:
+            response = self._http.request(method, "/admin/cache/entries", **request)
+        except (httpx.TransportError, httpx.UnsupportedProtocol) as error:
+            raise AdminApiError(
+                f"no gateway answers on {self._url} ({error}); start one by `strata serve`, "
+                "or name another by --url"
+            ) from error
+        if response.is_success:
+            return dict(response.json())
+        raise AdminApiError(f"{self._url} answered {response.status_code}: {_reason(response)}")
+
+
+def _reason(response: httpx.Response) -> str:
+    try:
+        return str(response.json()["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return response.reason_phrase

@@ -1,0 +1,76 @@
+"""Rows of cache entries as JSON lines: what ``import`` reads and ``export`` writes."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Row = dict[str, Any]
+
+MAX_ROWS = 200
+MAX_BYTES = 4 << 20  # well under what the gateway takes as one body
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row with its place in the file, from 1, and the size of its text in bytes."""
+
+    number: int
+    num_bytes: int
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A line that was not imported, and why."""
+
+    number: int
+    message: str
+
+
+def parse_lines(lines: Iterable[bytes]) -> Iterator[Line | BadRow]:
+    """Read JSON lines; empty lines are skipped."""
+    for number, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text)
+        except ValueError as error:
+            yield BadRow(number, f"not JSON: {error}")
+            continue
+        if isinstance(row, dict):
+            yield Line(number, len(text), row)
+        else:
+            yield BadRow(number, "not an object")
+
+
+def batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """Group rows so that each group fits one request."""
+    batch: list[Line] = []
+    num_bytes = 0
+    for line in lines:
+        if batch and (len(batch) == MAX_ROWS or num_bytes + line.num_bytes > MAX_BYTES):
+            yield batch
+            batch, num_bytes = [], 0
+        batch.append(line)
+        num_bytes += line.num_bytes
+    if batch:
+        yield batch
+
+
+def exported(entry: Row, now: float) -> Row | None:
+    """Turn an entry of the admin API into a row to import; None when it holds no full answer.
+
+    The time it has left becomes its TTL, in whole seconds.
+    """
+    if entry.get("request") is None or entry.get("response") is None:
+        return None
+    row = {
+        "request": entry["request"],
+        "response": entry["response"],
+        "ttl": max(1, math.ceil(entry["expires_at"] - now)),
+        "tenant": entry["tenant"],
+    }
+    optional = {"namespace": entry.get("namespace"), "tags": entry.get("tags")}
+    return {**row, **{name: value for name, value in optional.items() if value}}

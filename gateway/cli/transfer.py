@@ -1,0 +1,137 @@
+"""``strata import`` and ``strata export``: cache entries of a running gateway as JSON lines."""
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+from rich.console import Console
+from rich.progress import wrap_file
+
+from gateway.cli.admin_client import AdminClient
+from gateway.cli.errors import AdminApiError
+from gateway.cli.options import config_option, json_option, settings_of
+from gateway.cli.progress import Progress, narrated
+from gateway.cli.rows import BadRow, Line, Row, batches, exported, parse_lines
+
+EXPORT_STEP = 1000  # entries between two progress lines
+
+url_option = click.option("--url", help="The gateway.  [default: host and port of the settings]")
+
+
+class Import:
+    """Sends rows batch by batch and keeps count."""
+
+    def __init__(self, client: AdminClient) -> None:
+        self._client = client
+        self.imported = 0
+        self.bad: list[BadRow] = []
+
+    def run(self, lines: Iterator[Line | BadRow]) -> None:
+        """Send all rows; what is wrong with one never stops the others."""
+        for batch in batches(self._good(lines)):
+            result = self._client.import_rows([line.row for line in batch])
+            self.imported += result["imported"]
+            self.bad += [
+                BadRow(batch[error["index"]].number, error["message"]) for error in result["errors"]
+            ]
+
+    def _good(self, lines: Iterator[Line | BadRow]) -> Iterator[Line]:
+        for line in lines:
+            if isinstance(line, Line):
+                yield line
+            else:
+                self.bad.append(line)
+
+
+@click.command("import")
+@click.argument("file", type=click.File("rb"))
+@config_option
+@url_option
+@json_option
+def import_entries(file: BinaryIO, config: Path | None, url: str | None, *, as_json: bool) -> None:
+    """Store answers from FILE (- for standard input) in a running gateway's cache.
+
+    Each line is {"request": …, "response": … or "text": …} and optionally ttl, tags, namespace
+    and tenant. Good rows are kept whatever is wrong with others; any bad row makes the exit code 1.
+    """
+    with AdminClient(settings_of(config), url) as client, _reading(file) as lines:
+        work = Import(client)
+        try:
+            work.run(parse_lines(lines))
+        except AdminApiError as error:
+            raise AdminApiError(f"after {work.imported} rows: {error}") from error
+    _report(work, as_json=as_json)
+
+
+@click.command("export")
+@click.argument("file", type=click.File("wb", atomic=True))
+@config_option
+@url_option
+@click.option("--tenant", help="Only entries of this tenant.")
+@click.option("--namespace", help="Only entries of this namespace.")
+@click.option("--model", help="Only entries of this model.")
+@click.option("--intent", help="Only entries of this intent.")
+@click.option("--tag", help="Only entries with this tag.")
+@json_option
+def export_entries(
+    file: BinaryIO,
+    config: Path | None,
+    url: str | None,
+    *,
+    as_json: bool,
+    **selection: str | None,
+) -> None:
+    """Write a running gateway's cache entries to FILE (- for standard output).
+
+    The lines are as `strata import` reads them; each keeps the time it has left.
+    """
+    chosen = {name: value for name, value in selection.items() if value is not None}
+    with AdminClient(settings_of(config), url) as client, narrated() as tell:
+        written, skipped = _export(client.entries(chosen), file, tell)
+    counts = {"exported": written, "skipped": skipped}
+    text = json.dumps(counts) if as_json else f"exported {written} entries, skipped {skipped}"
+    click.echo(text, err=True)
+
+
+@contextmanager
+def _reading(file: BinaryIO) -> Iterator[Iterable[bytes]]:
+    """Give the file's lines, with a bar on a terminal for as far as they have been read."""
+    console = Console(stderr=True)
+    if not console.is_terminal or not file.seekable():
+        yield file
+        return
+    size = os.fstat(file.fileno()).st_size
+    with wrap_file(file, size, description="importing", console=console) as lines:
+        yield lines
+
+
+def _export(entries: Iterator[Row], file: BinaryIO, tell: Progress) -> tuple[int, int]:
+    written = skipped = 0
+    for entry in entries:
+        row = exported(entry, time.time())
+        if row is None:
+            skipped += 1
+            continue
+        file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        written += 1
+        if written % EXPORT_STEP == 0:
+            tell(f"{written} entries")
+    return written, skipped
+
+
+def _report(work: Import, *, as_json: bool) -> None:
+    bad = sorted(work.bad, key=lambda row: row.number)
+    if as_json:
+        rows = [{"line": row.number, "message": row.message} for row in bad]
+        click.echo(json.dumps({"imported": work.imported, "bad": rows}, ensure_ascii=False))
+    else:
+        for row in bad:
+            click.echo(f"line {row.number}: {row.message}", err=True)
+        click.echo(f"imported {work.imported} rows, {len(bad)} bad", err=True)
+    if bad:
+        raise SystemExit(1)

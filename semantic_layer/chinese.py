@@ -1,0 +1,104 @@
+"""Take a Chinese text apart: by characters, after words with one meaning are made one."""
+
+import re
+from functools import cache
+
+from semantic_layer.analysis import Analysis, Token
+from semantic_layer.lexicon import Lexicon, chinese
+from semantic_layer.numerals import digits_for_chinese
+from semantic_layer.script import Payloads
+from semantic_layer.stemming import stem
+
+_A_NOT_A = re.compile(r"([\u4e00-\u9fff])[不没]\1")
+_NOT_NEGATIVE = re.compile(r"[不没][?？!！。 ]*$|不客气|不好意思|要不|不过|不同|不仅|不但|不错|不管|不论|不断|没事|无论|非常|除非|别人|别的|区别|差别|无线|无锡|未来|未婚|特别|级别|性别|类别|分别|个别|辨别|否则|是否|能否|可否|无法")
+_FRAMES = (
+    ("whose", re.compile(r"什么的")),
+    ("outcome", re.compile(r"怎么样|会怎么")),
+    ("why", re.compile(r"为什么|原因")),
+    ("when", re.compile(r"什么时候|几点|几号|哪天|哪年|多久")),
+    ("where", re.compile(r"哪里|哪个(?:城市|国家|省|市)|在哪")),
+    ("who", re.compile(r"谁")),
+    ("howmuch", re.compile(r"多少钱")),
+    ("howmany", re.compile(r"多少")),
+    ("how", re.compile(r"怎么")),
+    ("which", re.compile(r"哪个|哪些|哪")),
+    ("what", re.compile(r"什么")),
+    ("yesno", re.compile(r"吗|能不能|是不是|有没有|会不会|要不要|好不好|么$")),
+)
+_FRAME_WORDS = re.compile(r"为什么|什么时候|哪里|多少钱|多少|怎么办|怎么|哪个|哪些|什么|能不能|是不是|有没有|会不会|要不要|好不好")
+_LINKS = frozenset("从到把被给对向比跟让将使于")
+_ASPECTS = "会有被要想过"
+_TOKEN = re.compile(r"\d+(?:[.:/-]\d+)*|[A-Za-z]+(?:\+\+|#)?|[\u3400-\u9fff\uf900-\ufaff]|[+*/^=<>%]")
+_PERSONS = {"first": "我咱俺", "second": "你您", "third_m": "他", "third_f": "她"}
+
+
+def analyse_chinese(text: str, payloads: Payloads) -> Analysis:
+    """Take a text apart by Chinese rules."""
+    lexicon = chinese()
+    plain = _unify(digits_for_chinese(payloads.rest.casefold()))
+    frame = next((name for name, pattern in _FRAMES if pattern.search(plain)), "")
+    rest = _stop_words().sub(" ", _FRAME_WORDS.sub(" ", plain))
+    return Analysis(
+        text=text,
+        language="zh",
+        tokens=tuple(_tokens(rest, lexicon)),
+        frame=frame,
+        modal="".join(sign for sign in _ASPECTS if sign in _A_NOT_A.sub("", plain)),
+        num_negations=_negations(plain, lexicon),
+        owners=frozenset(),
+        persons=frozenset(
+            name for name, signs in _PERSONS.items() if any(sign in rest for sign in signs)
+        ),
+        codes=payloads.codes,
+        quotes=payloads.quotes,
+        marks=frozenset(_marks().findall(plain)),
+    )
+
+
+def _negations(plain: str, lexicon: Lexicon) -> int:
+    bare = _NOT_NEGATIVE.sub("", _A_NOT_A.sub(r"\1", plain))
+    lost = plain.count("无法")
+    return lost + sum(bare.count(sign) for sign in lexicon.classes["negation"])
+
+
+def _tokens(rest: str, lexicon: Lexicon) -> list[Token]:
+    tokens = []
+    for match in _TOKEN.finditer(rest):
+        sign = match[0]
+        if sign[0].isdigit():
+            tokens.append(Token(sign, "number", sign))
+        elif sign in _LINKS or sign in lexicon.classes["negation"]:
+            tokens.append(Token(sign, "link", sign))
+        else:
+            tokens.append(Token(stem(sign) if sign.isascii() else sign, surface=sign))
+    return tokens
+
+
+def _unify(text: str) -> str:
+    """Write every group of interchangeable words as its first member."""
+    pattern, names = _synonyms()
+    return pattern.sub(lambda match: names[match[0]], text)
+
+
+@cache
+def _synonyms() -> tuple[re.Pattern[str], dict[str, str]]:
+    names: dict[str, str] = {}
+    first: dict[int, str] = {}
+    for word, groups in chinese().groups.items():
+        group = min(groups)
+        names[word] = first.setdefault(group, word)
+    longest_first = sorted(names, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first))), names
+
+
+@cache
+def _stop_words() -> re.Pattern[str]:
+    words = sorted(chinese().classes["stop"], key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, words)))
+
+
+@cache
+def _marks() -> re.Pattern[str]:
+    lexicon = chinese()
+    words = sorted(lexicon.sets.keys() | lexicon.opposites.keys(), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, words)))

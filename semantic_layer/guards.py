@@ -1,0 +1,176 @@
+"""Reasons why two texts may need different answers: each guard vetoes with one, or is silent. Pure."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from semantic_layer.edits import Comparison
+from semantic_layer.outcome import Reason
+from semantic_layer.script import fold
+
+Guard = Callable[[Comparison], str | None]
+_SWAP_COVERAGE = 0.7
+_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "de", "mis", "anti", "counter", "a")
+
+
+def first_veto(comparison: Comparison) -> Reason | None:
+    """Return the first guard's veto, or None when all are silent."""
+    for name, guard in GUARDS.items():
+        detail = guard(comparison)
+        if detail is not None:
+            return Reason(name, "veto", detail)
+    return None
+
+
+def language(c: Comparison) -> str | None:
+    """The two are written in different languages."""
+    if c.one.language == c.other.language:
+        return None
+    return f"{c.one.language} / {c.other.language}"
+
+
+def payload(c: Comparison) -> str | None:
+    """Code, URLs, addresses or quoted texts differ."""
+    if c.one.codes != c.other.codes:
+        return _differ(c.one.codes, c.other.codes)
+    for here, there in ((c.one, c.other), (c.other, c.one)):
+        text = fold(there.text)
+        missing = [quote for quote in here.quotes if quote not in text]
+        if missing and not _is_respelt(missing, c):
+            return f"quoted only once: {missing[0][:60]!r}"
+    return None
+
+
+def numbers(c: Comparison) -> str | None:
+    """Numbers, versions, dates or ordinals differ."""
+    one, other = Counter(c.one.numbers), Counter(c.other.numbers)
+    return None if one == other else _differ(sorted((one - other)), sorted((other - one)))
+
+
+def negation(c: Comparison) -> str | None:
+    """One text denies more often than the other."""
+    one, other = c.one.num_negations, c.other.num_negations
+    return None if one == other else f"{one} / {other} negations"
+
+
+def polarity(c: Comparison) -> str | None:
+    """A word became its opposite."""
+    ones, others = _only_words(c)
+    for a in sorted(ones):
+        for b in sorted(others):
+            if c.lexicon.are_opposites(a, b) or _is_prefixed(a, b) or _is_prefixed(b, a):
+                return f"{a} / {b}"
+    return None
+
+
+def exclusive(c: Comparison) -> str | None:
+    """One member of a set became another (a weekday, a country, a unit …), or came in alone."""
+    ones, others = _only_words(c)
+    for a in sorted(ones):
+        for b in sorted(others):
+            if c.lexicon.shared_set(a, b) and not c.lexicon.are_synonyms(a, b):
+                return f"{a} / {b}"
+    for word in sorted(ones | others):
+        if any(found.strict for found in c.lexicon.sets.get(word, ())):
+            return f"{word} on one side only"
+    return None
+
+
+def person(c: Comparison) -> str | None:
+    """It is about someone else's."""
+    one, other = c.one.owners, c.other.owners
+    if one and other and one.isdisjoint(other) and not _is_impersonal(c):
+        return f"{'/'.join(sorted(one))} / {'/'.join(sorted(other))}"
+    if c.one.language == "zh":
+        one, other = c.one.persons, c.other.persons
+        if one and other and one.isdisjoint(other):
+            return f"{'/'.join(sorted(one))} / {'/'.join(sorted(other))}"
+    return None
+
+
+def names(c: Comparison) -> str | None:
+    """Both texts name something the other does not."""
+    one = [token.surface for token in c.only_one if token.name]
+    other = [token.surface for token in c.only_other if token.name]
+    return f"{one[0]} / {other[0]}" if one and other else None
+
+
+def asked(c: Comparison) -> str | None:
+    """Another kind of thing is asked for (when, where, why …)."""
+    one, other = c.one.frame, c.other.frame
+    if one == other or {one, other} in _LIKE_FRAMES or not {one, other} <= _STRICT_FRAMES:
+        return None
+    return f"{one} / {other}"
+
+
+_STRICT_FRAMES = frozenset(
+    {"why", "when", "where", "who", "howmany", "howmuch", "howlong", "howoften", "whose"}
+)
+_LIKE_FRAMES = (
+    {"howlong", "howsoon"},
+    {"howlong", "howmany"},
+    {"howmany", "howmuch"},
+    {"howlong", "when"},
+)
+
+
+def direction(c: Comparison) -> str | None:
+    """The same words in another order."""
+    if c.order != "swapped" or c.coverage < _SWAP_COVERAGE or _is_key_words(c):
+        return None
+    return "the same words in another order"
+
+
+_DIRECTED = frozenset({"from", "to", "into", "onto", "than", "vs", "versus", "by", "over", "under"})
+
+
+def _is_key_words(c: Comparison) -> bool:
+    """Say whether one text only strings together what the other ties with "of", "in", "for"."""
+    one, other = (
+        [token.norm for token in side.tokens if token.kind == "link"] for side in (c.one, c.other)
+    )
+    return (
+        c.one.language == "en"
+        and len(one) != len(other)
+        and not (c.one.frame or c.other.frame)
+        and _DIRECTED.isdisjoint([*one, *other])
+    )
+
+
+GUARDS: dict[str, Guard] = {
+    "language": language,
+    "payload": payload,
+    "numbers": numbers,
+    "negation": negation,
+    "polarity": polarity,
+    "exclusive": exclusive,
+    "person": person,
+    "names": names,
+    "asked": asked,
+    "direction": direction,
+}
+
+
+def _only_words(c: Comparison) -> tuple[set[str], set[str]]:
+    ones, others = c.only_marks()
+    if c.one.language == "zh":
+        return set(ones), set(others)
+    return {t.norm for t in c.only_one} | ones, {t.norm for t in c.only_other} | others
+
+
+def _is_prefixed(word: str, root: str) -> bool:
+    return len(root) > 2 and any(word == prefix + root for prefix in _PREFIXES)  # noqa: PLR2004
+
+
+def _is_impersonal(c: Comparison) -> bool:
+    """Say whether each text is about its own subject throughout ("you … your", "I … my")."""
+    return c.one.owners <= c.one.persons and c.other.owners <= c.other.persons
+
+
+def _is_respelt(missing: list[str], c: Comparison) -> bool:
+    """Say whether the words of the missing quotes have counterparts all the same."""
+    left = {t.surface.casefold() for t in (*c.only_one, *c.only_other)}
+    return all(left.isdisjoint(quote.split()) for quote in missing)
+
+
+def _differ(one: object, other: object) -> str:
+    return f"{one} / {other}"[:120]

@@ -1,0 +1,86 @@
+"""Numbers written as words, English and Chinese, as digits. Pure."""
+
+import re
+
+_UNITS = {
+    word: value
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+        "fifteen sixteen seventeen eighteen nineteen".split()
+    )
+}
+_TENS = {
+    word: 10 * value
+    for value, word in enumerate(
+        "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
+    )
+}
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_ORDINALS = {
+    word: f"{value}th"
+    for value, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh "
+        "twelfth".split(),
+        start=1,
+    )
+    if word != "second"
+}
+_ZH_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "俩": 2}
+_ZH_SCALES = {"十": 10, "百": 100, "千": 1000}
+_ZH_BIG = {"万": 10**4, "亿": 10**8}
+_ZH_RUN = re.compile(r"[零〇一二三四五六七八九两十百千万亿]+")
+_ZH_ALONE = frozenset("一十百千万亿零")
+
+
+def read_number(words: list[str], start: int) -> tuple[str, int] | None:
+    """Read a spelled number at ``start``; return its digits and the index after it.
+
+    A lone "one" is a pronoun as often as a number and is not read.
+    """
+    total, current, index = 0, 0, start
+    while index < len(words):
+        word = words[index]
+        if word in _UNITS or word in _TENS:
+            current += _UNITS.get(word, 0) + _TENS.get(word, 0)
+        elif word in _SCALES and index > start:
+            current = max(current, 1) * _SCALES[word]
+            if _SCALES[word] >= _SCALES["thousand"]:
+                total, current = total + current, 0
+        elif not (word == "and" and index > start and words[index - 1] in _SCALES
+                  and index + 1 < len(words) and words[index + 1] in _UNITS | _TENS):  # fmt: skip
+            break
+        index += 1
+    if index == start or words[start:index] == ["one"]:
+        return None
+    return str(total + current), index
+
+
+def read_ordinal(word: str) -> str | None:
+    """Return "3th" for "third" and "3rd" alike, None for other words."""
+    if word in _ORDINALS:
+        return _ORDINALS[word]
+    match = re.fullmatch(r"(\d+)(st|nd|rd|th)", word)
+    return f"{match[1]}th" if match else None
+
+
+def digits_for_chinese(text: str) -> str:
+    """Write Chinese numerals as digits, where they count or name something."""
+    return _ZH_RUN.sub(lambda match: _chinese_value(match[0]), text)
+
+
+def _chinese_value(run: str) -> str:
+    if run in _ZH_ALONE:
+        return run
+    if not any(c in _ZH_SCALES or c in _ZH_BIG for c in run):
+        return "".join(str(_ZH_DIGITS[c]) for c in run)
+    total = section = digit = 0
+    for c in run:
+        if c in _ZH_DIGITS:
+            digit = _ZH_DIGITS[c]
+        elif c in _ZH_SCALES:
+            section += (digit or 1) * _ZH_SCALES[c]
+            digit = 0
+        else:
+            total += (section + digit or 1) * _ZH_BIG[c]
+            section = digit = 0
+    return str(total + section + digit)

@@ -1,0 +1,89 @@
+"""The probability that a stored answer is right for another text. Pure.
+
+A logistic model over `features`, with coefficients fitted offline for one embedder's cosines. It
+knows its embedder by the cosines of a few probe texts, not by name or file.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from semantic_layer.edits import Comparison
+from semantic_layer.embedding import Embedder
+from semantic_layer.features import NAMES, features
+from semantic_layer.resources import load_json
+
+BUNDLED = "scorer_e5.json"
+_PROBE_TOLERANCE = 0.01
+_EQUAL = 0.995
+_CERTAIN = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """Scores a comparison. ``least_similarity`` is the cosine under which nothing is worth a look.
+
+    ``weights`` maps each of `features.NAMES` to its coefficient. Without weights only texts that
+    say the same in every word score high.
+    """
+
+    weights: Mapping[str, float]
+    bias: float = 0.0
+    least_similarity: float = 0.0
+    ceiling: float = 0.99
+
+    @classmethod
+    def conservative(cls) -> "Scorer":
+        """Return the scorer for embedders whose cosines nothing is known of."""
+        return cls(weights={})
+
+    @classmethod
+    async def matching(cls, embedder: Embedder, name: str = BUNDLED) -> "Scorer":
+        """Return the fitted scorer when the embedder gives its cosines, else the conservative one.
+
+        Raises:
+            EmbedderFailed: the embedder broke.
+        """
+        data: dict[str, Any] = load_json(name)
+        texts = [text for probe in data["probes"] for text in probe["texts"]]
+        rows = await embedder.embed(texts)
+        got = [float(rows[i] @ rows[i + 1]) for i in range(0, len(texts), 2)]
+        wanted = [float(probe["cosine"]) for probe in data["probes"]]
+        if any(abs(a - b) > _PROBE_TOLERANCE for a, b in zip(got, wanted, strict=True)):
+            return cls.conservative()
+        return cls.of(data)
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "Scorer":
+        """Return the scorer that a data file describes."""
+        assert set(data["weights"]) == set(NAMES), "the data file is of other features"
+        return cls(data["weights"], data["bias"], data["least_similarity"], data["ceiling"])
+
+    def score(self, similarity: float, comparison: Comparison) -> float:
+        """Return a probability, 0..1; guards have been silent."""
+        if says_the_same(comparison):
+            return _CERTAIN if comparison.order == "same" else _EQUAL
+        if not self.weights:
+            return 0.0
+        return min(self._logistic(features(similarity, comparison)), self.ceiling)
+
+    def _logistic(self, row: Sequence[float]) -> float:
+        z = self.bias + sum(self.weights[name] * x for name, x in zip(NAMES, row, strict=True))
+        return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, z))))
+
+
+def says_the_same(c: Comparison) -> bool:
+    """Say whether nothing that carries meaning is left over on either side."""
+    return (
+        not c.only_one
+        and not c.only_other
+        and c.num_loose_links == 0
+        and c.count("derived") == 0
+        and c.one.frame == c.other.frame
+        and c.one.modal == c.other.modal
+        and c.one.tense == c.other.tense
+        and c.one.owners == c.other.owners
+        and c.one.persons == c.other.persons
+        and c.order in {"same", "moved"}
+    )

@@ -1,0 +1,64 @@
+"""Characters before words: unify them, take code and quotes out, tell the language. Pure."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from semantic_layer.analysis import Language
+
+_SAME = str.maketrans({
+    "’": "'", "‘": "'", "`": "`", "´": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"',
+    "「": '"', "」": '"', "『": '"', "』": '"', "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-",
+    "…": " ", "\u00ad": None, "\u200b": None, "\ufeff": None,
+})  # fmt: skip
+_CODE = re.compile(
+    r"```.*?```|`[^`\n]+`|\b(?:https?://|www\.)\S+|\b[\w.+-]+@[\w-]+\.[\w.]+", re.DOTALL
+)
+_QUOTE = re.compile(r'"([^"\n]{1,400})"|(?<![\w])\'([^\'\n]{1,200}?)\'(?![\w])|《([^》]{1,100})》')
+_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_KANA_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Payloads:
+    """A text with code taken out (``rest``), the code, and what stands in quotes."""
+
+    rest: str
+    codes: tuple[str, ...]
+    quotes: tuple[str, ...]
+
+
+def normalise(text: str) -> str:
+    """Unify compatibility forms, quotation marks, dashes and white space."""
+    unified = unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME)
+    return " ".join(unified.replace('""', '"').split())
+
+
+def take_payloads(text: str) -> Payloads:
+    """Take code, URLs and addresses out; name the quoted texts and leave their words in."""
+    codes = tuple(sorted(match[0].strip("`").strip().rstrip(".,?!") for match in _CODE.finditer(text)))
+    rest = _CODE.sub(" ", text)
+    quotes = tuple(
+        sorted(fold(next(filter(None, match.groups()))) for match in _QUOTE.finditer(rest))
+    )
+    return Payloads(_QUOTE.sub(r" \1\2\3 ", rest), codes, quotes)
+
+
+def fold(text: str) -> str:
+    """Drop case, outer punctuation and white space: what makes two quotes the same."""
+    return re.sub(r"[\s,.!?;:，。！？；：、]+", " ", text.casefold()).strip()
+
+
+def language_of(text: str) -> Language:
+    """Tell English, Chinese and others apart by their letters."""
+    letters = len(_LETTER.findall(text))
+    if not letters:
+        return "en"
+    if _KANA_HANGUL.search(text):
+        return "other"
+    han, latin = len(_HAN.findall(text)), len(_LATIN.findall(text))
+    if 4 * han >= letters:  # noqa: PLR2004  # Latin names in a Chinese sentence outnumber its characters
+        return "zh"
+    return "en" if 2 * latin >= letters else "other"

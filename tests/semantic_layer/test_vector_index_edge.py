@@ -1,0 +1,195 @@
+"""What only the embedded engine and the server's adapter can get wrong: disks, deaths, outages."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from qdrant_client import AsyncQdrantClient
+
+from semantic_layer.errors import StoreLocked, StoreUnavailable
+from semantic_layer.vector_index import collection_name, edge
+from semantic_layer.vector_index.edge import EdgeVectorIndex
+from semantic_layer.vector_index.server import ServerVectorIndex, connect
+from tests.fakes.stores import DIM, Clock, make_point, unit
+
+NOW = Clock().now
+
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from semantic_layer.vector_index.edge import EdgeVectorIndex
+from tests.fakes.stores import DIM, make_point, unit
+
+async def main():
+    index = EdgeVectorIndex(Path(sys.argv[1]), "c", DIM)
+    await index.upsert([make_point(f"{n}", unit(1, n)) for n in range(300)])
+    await index.delete("public", ["7"])
+    print("written", flush=True)
+    sys.stdin.read()
+
+asyncio.run(main())
+"""
+
+
+async def nearest(index: EdgeVectorIndex | ServerVectorIndex, limit: int = 3) -> list[str]:
+    hits = await index.search(unit(1), tenant="public", scope="s", now=NOW, limit=limit)
+    return [hit.entry_id for hit in hits]
+
+
+async def test_points_survive_when_the_index_is_opened_again(tmp_path: Path) -> None:
+    """Closing and opening keeps every point, its payload and its filters."""
+    first = EdgeVectorIndex(tmp_path, "c", DIM)
+    await first.upsert([make_point(f"{n}", unit(1, n)) for n in range(100)])
+    await first.close()
+    second = EdgeVectorIndex(tmp_path, "c", DIM)
+    assert await second.count() == 100
+    assert await nearest(second) == ["0", "1", "2"]
+    assert await second.sweep(NOW + 10_000) == 100
+    await second.close()
+
+
+def test_points_survive_when_the_process_is_killed(tmp_path: Path) -> None:
+    """What an update returned for is there after `kill -9`, and the folder opens at once."""
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "written\n"
+        with pytest.raises(StoreLocked, match=f"process {writer.pid}"):
+            EdgeVectorIndex(tmp_path, "c", DIM)
+        writer.send_signal(signal.SIGKILL)
+
+    async def check() -> None:
+        index = EdgeVectorIndex(tmp_path, "c", DIM)
+        assert await index.count() == 299
+        assert await nearest(index, 9) == ["0", "1", "2", "3", "4", "5", "6", "8", "9"]
+        await index.upsert([make_point("new", unit(1))])
+        await index.close()
+
+    asyncio.run(check())
+
+
+async def test_opening_refuses_when_the_collection_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two owners of one folder are one too many; after closing it is free."""
+    monkeypatch.setattr(edge, "_HANDOVER_S", 0.05)
+    index = EdgeVectorIndex(tmp_path, "c", DIM)
+    with pytest.raises(StoreLocked, match=f"in use by process {os.getpid()}"):
+        EdgeVectorIndex(tmp_path, "c", DIM)
+    await index.close()
+    await EdgeVectorIndex(tmp_path, "c", DIM).close()
+
+
+async def test_vectors_never_mix_when_the_embedder_changes(tmp_path: Path) -> None:
+    """Another fingerprint or dimension is another collection; going back finds the old one."""
+    old_name, new_name = collection_name("old", DIM), collection_name("new", DIM)
+    old = EdgeVectorIndex(tmp_path, old_name, DIM)
+    await old.upsert([make_point("e", unit(1))])
+    await old.close()
+    new = EdgeVectorIndex(tmp_path, new_name, DIM)
+    assert await new.count() == 0
+    await new.close()
+    again = EdgeVectorIndex(tmp_path, old_name, DIM)
+    assert await nearest(again) == ["e"]
+    await again.close()
+
+
+async def test_index_begins_anew_when_its_files_are_broken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Unreadable files are kept aside and said so; the cache goes on empty."""
+    index = EdgeVectorIndex(tmp_path, "c", DIM)
+    await index.upsert([make_point("e", unit(1))])
+    await index.close()
+    for file in (tmp_path / "c" / "shard").rglob("segment.json"):
+        file.write_text("{")
+    (tmp_path / "c" / "shard" / "edge_config.json").write_text("{")
+    fresh = EdgeVectorIndex(tmp_path, "c", DIM)
+    assert await fresh.count() == 0
+    await fresh.upsert([make_point("e", unit(1))])
+    assert await nearest(fresh) == ["e"]
+    assert len(list((tmp_path / "c").glob("unreadable-*"))) == 1
+    assert "vector index moved" in caplog.text
+    await fresh.close()
+
+
+async def test_closed_index_raises_the_named_error_when_used(tmp_path: Path) -> None:
+    """The engine's bare exceptions do not get out."""
+    index = EdgeVectorIndex(tmp_path, "c", DIM)
+    await index.close()
+    for call in (
+        index.count(),
+        index.ping(),
+        nearest(index),
+        index.upsert([make_point("e", unit(1))]),
+    ):
+        with pytest.raises(StoreUnavailable):
+            await call
+
+
+async def test_index_is_flushed_when_enough_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep flushes after many updates only, as a flush stops every thread."""
+    monkeypatch.setattr(edge, "_FLUSH_AFTER", 50)
+    index = EdgeVectorIndex(tmp_path, "c", DIM)
+    await index.upsert([make_point(f"{n}", unit(1, n)) for n in range(49)])
+    await index.sweep(NOW)
+    assert index._num_unflushed == 49
+    await index.upsert([make_point("e", unit(1))])
+    await index.sweep(NOW)
+    assert index._num_unflushed == 0
+    await index.close()
+
+
+async def test_search_works_in_a_thread_when_the_index_is_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Past the limit the event loop is left free; the answers are the same."""
+    monkeypatch.setattr(edge, "_INLINE_POINTS", 10)
+    index = EdgeVectorIndex(tmp_path, "c", DIM)
+    await index.upsert([make_point(f"{n}", unit(1, n)) for n in range(50)])
+    results = await asyncio.gather(*(nearest(index) for _ in range(20)))
+    assert results == [["0", "1", "2"]] * 20
+    await index.close()
+
+
+async def test_server_index_raises_the_named_error_when_nothing_listens() -> None:
+    """An absent server costs the call, not the start."""
+    index = ServerVectorIndex(connect("http://127.0.0.1:9", timeout_s=1), "c", DIM)
+    with pytest.raises(StoreUnavailable):
+        await nearest(index)
+    with pytest.raises(StoreUnavailable):
+        await index.ping()
+    await index.close()
+
+
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+async def test_server_index_makes_its_collection_when_it_was_lost() -> None:
+    """A server that came back empty costs one call."""
+    client = AsyncQdrantClient(":memory:")
+    index = ServerVectorIndex(client, "c", DIM)
+    await index.upsert([make_point("e", unit(1))])
+    await client.delete_collection("c")
+    with pytest.raises(StoreUnavailable):
+        await nearest(index)
+    await index.upsert([make_point("e2", unit(1))])
+    assert await nearest(index) == ["e2"]
+    await index.close()
+
+
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+async def test_server_index_is_prepared_once_when_first_calls_meet() -> None:
+    """Concurrent first calls do not fight over making the collection."""
+    index = ServerVectorIndex(AsyncQdrantClient(":memory:"), "c", DIM)
+    await asyncio.gather(*(index.upsert([make_point(f"{n}", unit(1, n))]) for n in range(20)))
+    assert await index.count() == 20
+    await index.close()
