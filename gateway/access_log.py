@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import msgspec
 import structlog
+from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 CLIENT_CLOSED = 499  # nginx's number for a client that went away
@@ -49,7 +50,7 @@ class AccessLog:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on."""
-        if scope["type"] != "http":
+        if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()

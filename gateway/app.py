@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from importlib.metadata import PackageNotFoundError, version
 
 from litestar import Litestar, Router
@@ -88,7 +89,7 @@ def _admin_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # typ
     guard.check(headers_of(connection.scope), client.host if client else None)
 
 
-def _opened(settings: Settings):  # noqa: ANN202
+def _opened(settings: Settings) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         configure_logging(settings.log)

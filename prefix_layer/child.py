@@ -75,7 +75,11 @@ class Child:
             self.kill()
             if self._process.stdin is not None:
                 self._process.stdin.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self.remove_folder()
+
+    def remove_folder(self) -> None:
+        """Remove the socket's name; a line that stands needs it no more, so no crash leaves it."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _short_folder() -> Path:

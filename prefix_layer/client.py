@@ -202,6 +202,7 @@ class EngineClient:
                 return _End(answer.message, refused=True)
             if not isinstance(answer, Ready):
                 return _End(f"engine process ended while loading ({await exited})")
+            child.remove_folder()
             self._connection = connection
             self._become("ready", "", answer)
             return _End(await self._watch(child, connection, exited), loaded=True)

@@ -18,6 +18,7 @@ import msgspec
 import zmq
 
 from prefix_layer.config import EngineConfig, decode_config
+from prefix_layer.errors import PrefixLayerError
 from prefix_layer.messages import (
     Abort,
     Command,
@@ -170,7 +171,8 @@ def main(load: Callable[[EngineConfig], "Engine"], arguments: Sequence[str] | No
     try:
         engine = load(decode_config(options.config))
     except Exception as error:
-        log.debug("engine not loaded", exc_info=True)
+        if not isinstance(error, PrefixLayerError):
+            log.exception("engine broke while loading")
         _refuse(socket, _line(error))
         return EXIT_NOT_LOADED
     try:

@@ -1,5 +1,6 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
+from semantic_layer.breaker import Breaker, BreakerSettings
 from semantic_layer.cache import SemanticCache
 from semantic_layer.embedding import Embedder, Encoder, ThreadedEmbedder, load_encoder
 from semantic_layer.entry import Entry
@@ -13,6 +14,7 @@ from semantic_layer.errors import (
     StoreUnavailable,
     TextTooLong,
 )
+from semantic_layer.intent import INTENTS, detect_intent
 from semantic_layer.outcome import (
     Bypass,
     Candidate,
@@ -44,7 +46,10 @@ from semantic_layer.vector_index import (
 )
 
 __all__ = [
+    "INTENTS",
     "PRIORS",
+    "Breaker",
+    "BreakerSettings",
     "Bypass",
     "CacheControl",
     "CachePolicy",
@@ -80,6 +85,7 @@ __all__ = [
     "Valkey",
     "VectorIndex",
     "collection_name",
+    "detect_intent",
     "load_encoder",
     "open_response_store",
     "open_vector_index",

@@ -63,7 +63,7 @@ class Linear:
         return result
 
     def _pack(self) -> torch.Tensor | None:
-        if self._weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+        if self._weight.device.type != "cpu":
             return None
         probe = torch.linspace(-1, 1, 3 * self._weight.shape[1]).view(3, -1)
         try:
@@ -106,9 +106,7 @@ class Layer:
         x = self._norm(x + self._out(attended), self._attention_norm)
         return self._norm(x + self._down(self._up(x, gelu=True)), self._output_norm)
 
-    def _norm(
-        self, x: torch.Tensor, norm: tuple[torch.Tensor, torch.Tensor]
-    ) -> torch.Tensor:
+    def _norm(self, x: torch.Tensor, norm: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         return functional.layer_norm(x, (x.shape[-1],), *norm, self._shape.norm_eps)
 
 

@@ -55,8 +55,7 @@ class BertEncoder:
 
     def knows_word(self, word: str) -> bool:
         """Say whether a lower-case word is a whole piece of the vocabulary."""
-        pieces = ("▁" + word, word)
-        return any(self._tokenizer.token_to_id(piece) is not None for piece in pieces)
+        return is_piece(self._tokenizer, word)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Embed a batch to unit rows ``(len(texts), dim)``."""
@@ -74,6 +73,12 @@ class BertEncoder:
         counts = torch.tensor(lengths)[:, None]
         keep = torch.arange(states.shape[1]) < counts
         return (states * keep[:, :, None]).sum(1) / counts
+
+
+def is_piece(tokenizer: Tokenizer, word: str) -> bool:
+    """Say whether a vocabulary, SentencePiece's or WordPiece's, holds this word whole."""
+    marked = tokenizer.token_to_id("▁") is not None
+    return tokenizer.token_to_id("▁" + word if marked else word) is not None
 
 
 def is_plain_bert(folder: Path) -> bool:

@@ -14,7 +14,6 @@ import msgspec
 from semantic_layer.canonical import exact_key, request_fields, scope_of
 from semantic_layer.conversation import split
 from semantic_layer.decision import Decision, Found, Judge
-from semantic_layer.edits import KnowsWord
 from semantic_layer.embedding import Embedder
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable, TextTooLong
@@ -48,9 +47,7 @@ class _Lookup:
 
     @property
     def judgement(self) -> Judgement:
-        return Judgement(
-            intent=self.intent, threshold=self.threshold, reasons=tuple(self.reasons)
-        )
+        return Judgement(intent=self.intent, threshold=self.threshold, reasons=tuple(self.reasons))
 
 
 class SemanticCache:
@@ -61,7 +58,6 @@ class SemanticCache:
         index: finds them by likeness of text.
         embedder: None leaves exact repeats only.
         scorer: turns a comparison into the probability of the same answer.
-        knows_word: tells real words from misspelt ones (`BertEncoder.knows_word`).
         detect: names a text's intent.
         clock: Unix seconds.
         observe: told the seconds of each stage (exact, embed, search, verify).
@@ -77,7 +73,6 @@ class SemanticCache:
         policy: CachePolicy | None = None,
         scorer: Scorer | None = None,
         thresholds: Thresholds | None = None,
-        knows_word: KnowsWord | None = None,
         detect: DetectIntent = detect_intent,
         clock: Callable[[], float] = time.time,
         observe: Observe | None = None,
@@ -85,6 +80,7 @@ class SemanticCache:
     ) -> None:
         self.policy = policy or CachePolicy()
         self.thresholds = thresholds or Thresholds()
+        knows_word = None if embedder is None else embedder.knows_word
         self._judge = Judge(scorer or Scorer.conservative(), knows_word)
         self._detect = detect
         self._clock = clock
@@ -290,9 +286,7 @@ class SemanticCache:
                 break
         return decision
 
-    async def _search(
-        self, look: _Lookup, limit: int, watch: Stopwatch
-    ) -> tuple[Decision, bool]:
+    async def _search(self, look: _Lookup, limit: int, watch: Stopwatch) -> tuple[Decision, bool]:
         assert look.embedding is not None, "searching without a vector"
         assert look.scope is not None, "searching without a scope"
         tenant = look.query.tenant

@@ -10,7 +10,9 @@ from semantic_layer.script import Payloads
 from semantic_layer.stemming import stem
 
 _A_NOT_A = re.compile(r"([\u4e00-\u9fff])[不没]\1")
-_NOT_NEGATIVE = re.compile(r"[不没][?？!！。 ]*$|不客气|不好意思|要不|不过|不同|不仅|不但|不错|不管|不论|不断|没事|无论|非常|除非|别人|别的|区别|差别|无线|无锡|未来|未婚|特别|级别|性别|类别|分别|个别|辨别|否则|是否|能否|可否|无法")
+_NOT_NEGATIVE = re.compile(
+    r"[不没][?？!！。 ]*$|不客气|不好意思|要不|不过|不同|不仅|不但|不错|不管|不论|不断|没事|无论|非常|除非|别人|别的|区别|差别|无线|无锡|未来|未婚|特别|级别|性别|类别|分别|个别|辨别|否则|是否|能否|可否|无法"
+)
 _FRAMES = (
     ("whose", re.compile(r"什么的")),
     ("outcome", re.compile(r"怎么样|会怎么")),
@@ -25,10 +27,14 @@ _FRAMES = (
     ("what", re.compile(r"什么")),
     ("yesno", re.compile(r"吗|能不能|是不是|有没有|会不会|要不要|好不好|么$")),
 )
-_FRAME_WORDS = re.compile(r"为什么|什么时候|哪里|多少钱|多少|怎么办|怎么|哪个|哪些|什么|能不能|是不是|有没有|会不会|要不要|好不好")
+_FRAME_WORDS = re.compile(
+    r"为什么|什么时候|哪里|多少钱|多少|怎么办|怎么|哪个|哪些|什么|能不能|是不是|有没有|会不会|要不要|好不好"
+)
 _LINKS = frozenset("从到把被给对向比跟让将使于")
 _ASPECTS = "会有被要想过"
-_TOKEN = re.compile(r"\d+(?:[.:/-]\d+)*|[A-Za-z]+(?:\+\+|#)?|[\u3400-\u9fff\uf900-\ufaff]|[+*/^=<>%]")
+_TOKEN = re.compile(
+    r"\d+(?:[.:/-]\d+)*|[A-Za-z]+(?:\+\+|#)?|[\u3400-\u9fff\uf900-\ufaff]|[+*/^=<>%]"
+)
 _PERSONS = {"first": "我咱俺", "second": "你您", "third_m": "他", "third_f": "她"}
 
 

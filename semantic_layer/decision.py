@@ -7,7 +7,7 @@ from semantic_layer.analysis import analyse
 from semantic_layer.edits import KnowsWord, compare
 from semantic_layer.entry import Entry
 from semantic_layer.guards import first_veto
-from semantic_layer.outcome import Candidate, Judgement, Reason
+from semantic_layer.outcome import Candidate, Judgement, Reason, Verdict
 from semantic_layer.scorer import Scorer
 from semantic_layer.script import normalise
 
@@ -72,7 +72,7 @@ class Judge:
             reasons.append(Reason("age", "veto", "older than the request allows"))
             score = 0.0
         if all(reason.verdict != "veto" for reason in reasons):
-            verdict = "pass" if score >= threshold else "veto"
+            verdict: Verdict = "pass" if score >= threshold else "veto"
             reasons.append(Reason("threshold", verdict, f"{score:.4f} / {threshold:.4f}"))
         return Candidate(entry.entry_id, similarity, score, tuple(reasons))
 

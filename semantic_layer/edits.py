@@ -82,11 +82,12 @@ def compare(one: Analysis, other: Analysis, knows_word: KnowsWord | None = None)
     """Align two texts; ``knows_word`` tells real words from misspelt ones."""
     lexicon = chinese() if one.language == "zh" else english()
     pairs = _aligned(one.tokens, other.tokens)
-    for how, alike in (
+    likenesses: tuple[tuple[How, Callable[[Token, Token], bool]], ...] = (
         ("synonym", lambda a, b: lexicon.are_synonyms(a.norm, b.norm)),
         ("typo", lambda a, b: is_typo(a, b, knows_word)),
         ("derived", lambda a, b: is_derived(a, b, lexicon)),
-    ):
+    )
+    for how, alike in likenesses:
         pairs += _matched(one.tokens, other.tokens, pairs, how, alike)
         if how == "synonym":
             pairs += _joined(one.tokens, other.tokens, pairs)
@@ -153,8 +154,10 @@ def is_derived(one: Token, other: Token, lexicon: Lexicon) -> bool:
         return False
     shared = _shared_letters(a, b)
     return shared >= min(_MIN_SHARED_LETTERS, len(a), len(b)) and (
-        shared >= len(min(a, b, key=len)) - 1 and shared >= _DERIVED_SHARE * max(len(a), len(b))
-        or shared == min(len(a), len(b)) >= 4 and max(len(a), len(b)) - shared <= 5
+        shared >= len(min(a, b, key=len)) - 1
+        and shared >= _DERIVED_SHARE * max(len(a), len(b))
+        or shared == min(len(a), len(b)) >= 4
+        and max(len(a), len(b)) - shared <= 5
     )
 
 
@@ -233,9 +236,7 @@ def _order(one: Sequence[Token], other: Sequence[Token], pairs: Iterable[Pair]) 
         return "swapped"
     heads = [by_one[start], by_one[start + turn]]
     movable = any(
-        token.kind == "link" or token.after_break
-        for i, j in heads
-        for token in (one[i], other[j])
+        token.kind == "link" or token.after_break for i, j in heads for token in (one[i], other[j])
     )
     return "moved" if movable else "moved_bare"
 

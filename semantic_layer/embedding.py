@@ -36,6 +36,10 @@ class Encoder(Protocol):
         """Return the tokens the model would read for this text, before any cut."""
         ...
 
+    def knows_word(self, word: str) -> bool:
+        """Say whether a lower-case word is a whole piece of the vocabulary; thread-safe."""
+        ...
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Embed a batch."""
         ...
@@ -55,6 +59,10 @@ class Embedder(Protocol):
             TextTooLong: a text does not fit the window; a cut text is never embedded.
             EmbedderFailed: the model broke, or the embedder is closed.
         """
+        ...
+
+    def knows_word(self, word: str) -> bool:
+        """Say whether a lower-case word is a whole piece of the vocabulary."""
         ...
 
     async def close(self) -> None:
@@ -110,6 +118,10 @@ class ThreadedEmbedder:
         job = _Job(tuple(texts), loop, loop.create_future())
         self._jobs.put(job)
         return await job.future
+
+    def knows_word(self, word: str) -> bool:
+        """Say whether a lower-case word is a whole piece of the vocabulary."""
+        return self._encoder.knows_word(word)
 
     async def close(self) -> None:
         """Finish what is queued and end the thread."""

@@ -111,7 +111,8 @@ def _expand(chunk: str, lexicon: Lexicon) -> list[_Word]:
     for ending in ("n't", "'m", "'re", "'ve", "'ll", "'d"):
         if lower.endswith(ending) and len(lower) > len(ending):
             rest = chunk[: -len(ending)]
-            return [_Word(rest.casefold(), rest), _Word(*lexicon.contractions[ending] * 2)]
+            expanded = lexicon.contractions[ending][0]
+            return [_Word(rest.casefold(), rest), _Word(expanded, expanded)]
     if lower.endswith("'s"):
         rest = chunk[:-2]
         if rest.casefold() in _IS_BEFORE:

@@ -60,5 +60,7 @@ def find_frame(lowers: list[str], starts: list[int]) -> tuple[str, frozenset[int
     opens = bool(lowers) and lowers[0] in _YES_NO
     if best is not None and not (opens and best[0] > 0 and best[2] != "how"):
         first = joined[: best[0]].count(" ")
-        return best[2], frozenset(range(first, first + joined[best[0] : best[3]].strip().count(" ") + 1))
+        return best[2], frozenset(
+            range(first, first + joined[best[0] : best[3]].strip().count(" ") + 1)
+        )
     return ("yesno" if first_yes_no else ""), frozenset()

@@ -130,9 +130,7 @@ def _opposites(
     return opposites
 
 
-def _sets(
-    lines: Iterable[str], normal: Callable[[str], str]
-) -> dict[str, tuple[Exclusive, ...]]:
+def _sets(lines: Iterable[str], normal: Callable[[str], str]) -> dict[str, tuple[Exclusive, ...]]:
     sets: dict[str, tuple[Exclusive, ...]] = {}
     for line in lines:
         name, _, members = line.partition(":")

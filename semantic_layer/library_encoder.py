@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from semantic_layer.bert_encoder import fingerprint_of
+from semantic_layer.bert_encoder import fingerprint_of, is_piece
 from semantic_layer.embedding import Vectors
 from semantic_layer.errors import EmbedderFailed
 
@@ -40,6 +40,11 @@ class LibraryEncoder:
         ids = self._model.tokenizer(self._prompt + text, truncation=False)["input_ids"]
         return len(ids)
 
+    def knows_word(self, word: str) -> bool:
+        """Say whether a lower-case word is a whole piece of the vocabulary."""
+        tokenizer = getattr(self._model.tokenizer, "backend_tokenizer", None)
+        return tokenizer is not None and is_piece(tokenizer, word)
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Embed a batch to unit rows ``(len(texts), dim)``."""
         rows: Vectors = self._model.encode(
@@ -59,6 +64,4 @@ class LibraryEncoder:
         if Path(name).is_dir():
             return fingerprint_of(Path(name))
         probe = self.encode(["strata", "相似"])
-        return blake2b(
-            name.encode() + np.round(probe, 3).tobytes(), digest_size=16
-        ).hexdigest()
+        return blake2b(name.encode() + np.round(probe, 3).tobytes(), digest_size=16).hexdigest()

@@ -19,8 +19,7 @@ _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9,
 _ORDINALS = {
     word: f"{value}th"
     for value, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh "
-        "twelfth".split(),
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),
         start=1,
     )
     if word != "second"

@@ -38,7 +38,9 @@ def normalise(text: str) -> str:
 
 def take_payloads(text: str) -> Payloads:
     """Take code, URLs and addresses out; name the quoted texts and leave their words in."""
-    codes = tuple(sorted(match[0].strip("`").strip().rstrip(".,?!") for match in _CODE.finditer(text)))
+    codes = tuple(
+        sorted(match[0].strip("`").strip().rstrip(".,?!") for match in _CODE.finditer(text))
+    )
     rest = _CODE.sub(" ", text)
     quotes = tuple(
         sorted(fold(next(filter(None, match.groups()))) for match in _QUOTE.finditer(rest))

@@ -85,10 +85,13 @@ class Upkeep:
             by_tenant[entry.tenant].append(entry.entry_id)
         removed = 0
         for tenant, ids in by_tenant.items():
-            await self._call("qdrant", lambda t=tenant, i=ids: self._parts.index.delete(t, i))
-            gone = await self._call("redis", lambda t=tenant, i=ids: self._parts.store.delete(t, i))
-            removed += len(gone)
+            removed += await self._remove_of(tenant, ids)
         return removed
+
+    async def _remove_of(self, tenant: str, ids: list[str]) -> int:
+        """Remove points first: one without its entry is harmless, the other way round is not."""
+        await self._call("qdrant", lambda: self._parts.index.delete(tenant, ids))
+        return len(await self._call("redis", lambda: self._parts.store.delete(tenant, ids)))
 
     async def _call(self, part: str, make: Callable[[], Awaitable[T]]) -> T:
         return await self._parts.breakers[part].call(make, deadline_s=_DEADLINE_S)

@@ -174,4 +174,5 @@ def _query(request: HTTP, known: set[str]) -> dict[str, str]:
 
 
 def _selector(query: dict[str, str]) -> Selector:
-    return Selector(**{_FIELDS[name]: value for name, value in query.items()})
+    fields: dict[str, Any] = {_FIELDS[name]: value for name, value in query.items()}
+    return Selector(**fields)

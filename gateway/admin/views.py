@@ -38,7 +38,7 @@ def entry_view(entry: Entry) -> dict[str, Any]:
         "exact_only": entry.exact_only,
         "created_at": entry.created_at,
         "expires_at": entry.expires_at,
-        "request": msgspec.json.decode(entry.request) if entry.request else None,
+        "request": {"model": entry.model, **msgspec.json.decode(entry.request or b"{}")},
         "response": response_of(entry),
     }
 

@@ -9,6 +9,7 @@ import os
 from contextlib import aclosing
 
 from litestar import post
+from litestar.params import JSONBody
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from gateway.access_log import OUTCOME, REQUEST_ID
@@ -128,6 +129,8 @@ def _answered_here(app: ASGIApp) -> ASGIApp:  # noqa: ARG001 - Litestar's name f
 
 
 @post(ROUTE, status_code=200, middleware=[_answered_here], tags=["models"])
-async def create_chat_completion(data: ChatRequest) -> ChatCompletion:  # noqa: ARG001 - documents
+async def create_chat_completion(
+    data: JSONBody[ChatRequest],  # noqa: ARG001 - documents the body
+) -> ChatCompletion:
     """Answer a conversation from the caches or a model; streams when ``stream`` is true."""
     raise AssertionError("answered by the middleware")

@@ -11,6 +11,7 @@ from gateway.errors import BadRequest
 from gateway.parts import Parts
 
 JSON = "application/json"
+WATCHER = "client-watch"
 
 
 class BodyTooLarge(BadRequest):
@@ -119,7 +120,7 @@ class ClientWatch:
             raise ClientGone from None
 
     def _start(self) -> None:
-        self._watcher = asyncio.get_running_loop().create_task(self._watch())
+        self._watcher = asyncio.get_running_loop().create_task(self._watch(), name=WATCHER)
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

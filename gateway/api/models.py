@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from litestar import Request, get
+from litestar.params import FromPath
 from msgspec import Struct
 
 from gateway.api.connection import headers_of, parts_of
@@ -34,7 +35,7 @@ async def list_models(request: Request[Any, Any, Any]) -> ModelList:
 
 
 @get("/v1/models/{model_id:path}", tags=["models"])
-async def get_model(request: Request[Any, Any, Any], model_id: str) -> Model:
+async def get_model(request: Request[Any, Any, Any], model_id: FromPath[str]) -> Model:
     """Describe one model; its name may hold slashes."""
     name = model_id.removeprefix("/")
     found = _authorised(request).backends.find(name)

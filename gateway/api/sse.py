@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from gateway.answer import Answer, Choice
 from gateway.backends.base import Delta, Event, Final, Finish
@@ -36,15 +36,20 @@ def event(data: Any) -> bytes:
 
 def chat_completion(completion_id: str, model: str, answer: Answer) -> bytes:
     """Return a whole answer as JSON."""
-    choices = [_whole(choice) for choice in answer.choices]
-    usage = UsageBody.of(answer.usage)
-    return _encode(ChatCompletion(completion_id, int(time.time()), model, choices, usage))
+    return _encode(
+        ChatCompletion(
+            id=completion_id,
+            created=int(time.time()),
+            model=model,
+            choices=[_whole(choice) for choice in answer.choices],
+            usage=UsageBody.of(answer.usage),
+        )
+    )
 
 
 def _whole(choice: Choice) -> ChatChoice:
-    message = AssistantMessage(
-        choice.text, choice.refusal, tool_calls=_without_index(choice.tool_calls) or UNSET
-    )
+    calls = _without_index(choice.tool_calls)
+    message = AssistantMessage("assistant", choice.text, choice.refusal, calls or UNSET)
     return ChatChoice(
         choice.index,
         with_extra(message, choice.extra) if choice.extra else message,
@@ -104,11 +109,18 @@ class ChatStream:
     def _usage(self, final: Final) -> bytes:
         if not self._include_usage:
             return b""
-        chunk = ChatCompletionChunk(
-            self._id, self._created, self._model, [], UsageBody.of(final.usage)
-        )
-        return event(chunk)
+        return self._event([], UsageBody.of(final.usage))
 
     def _chunk(self, choice: ChunkChoice) -> bytes:
-        usage = None if self._include_usage else UNSET
-        return event(ChatCompletionChunk(self._id, self._created, self._model, [choice], usage))
+        return self._event([choice], None if self._include_usage else UNSET)
+
+    def _event(self, choices: list[ChunkChoice], usage: UsageBody | UnsetType | None) -> bytes:
+        return event(
+            ChatCompletionChunk(
+                id=self._id,
+                created=self._created,
+                model=self._model,
+                choices=choices,
+                usage=usage,
+            )
+        )

@@ -230,30 +230,30 @@ class Logprobs(Struct, frozen=True):
 class AssistantMessage(Struct, frozen=True):
     """The answer's message."""
 
+    role: Literal["assistant"]
     content: str | None
-    refusal: str | None = None
-    role: str = "assistant"
+    refusal: str | None
     tool_calls: list[dict[str, Any]] | UnsetType = UNSET
 
 
 class ChatChoice(Struct, frozen=True):
-    """One choice of a whole answer; a message with fields unknown to us comes as a dict."""
+    """One choice of a whole answer."""
 
     index: int
-    message: AssistantMessage | dict[str, Any]
+    message: AssistantMessage
     logprobs: Logprobs | None
     finish_reason: str
 
 
-class ChatCompletion(Struct, frozen=True):
+class ChatCompletion(Struct, frozen=True, kw_only=True):
     """A whole answer."""
 
     id: str
+    object: Literal["chat.completion"] = "chat.completion"
     created: int
     model: str
     choices: list[ChatChoice]
     usage: UsageBody
-    object: Literal["chat.completion"] = "chat.completion"
 
 
 class ChunkDelta(Struct, frozen=True):
@@ -269,22 +269,22 @@ class ChunkChoice(Struct, frozen=True):
     """The one choice a chunk belongs to."""
 
     index: int
-    delta: ChunkDelta | dict[str, Any]
+    delta: ChunkDelta
     logprobs: Logprobs | None = None
     finish_reason: str | None = None
 
 
-class ChatCompletionChunk(Struct, frozen=True):
+class ChatCompletionChunk(Struct, frozen=True, kw_only=True):
     """One event of a stream; ``usage`` stands in it only where usage was asked for."""
 
     id: str
+    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
     created: int
     model: str
     choices: list[ChunkChoice]
     usage: UsageBody | UnsetType | None = UNSET
-    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
 
 
-def with_extra(struct: Struct, extra: dict[str, Any]) -> dict[str, Any]:
-    """Return a Struct as JSON object with fields we relay unread; our own fields win."""
+def with_extra(struct: Struct, extra: dict[str, Any]) -> Any:
+    """Return what encodes as the Struct with fields we relay unread; our own fields win."""
     return {**extra, **msgspec.to_builtins(struct)}

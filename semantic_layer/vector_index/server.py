@@ -1,6 +1,5 @@
 """A Qdrant server over its HTTP API; the only file that names its client."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -41,7 +40,6 @@ class ServerVectorIndex:
         self._collection = collection
         self._dim = dim
         self._is_ready = False
-        self._preparing = asyncio.Lock()
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """Add points, replacing those of the same tenant and entry id."""
@@ -103,14 +101,11 @@ class ServerVectorIndex:
             raise StoreUnavailable(f"qdrant: {error}") from error
 
     async def _prepare(self) -> None:
-        async with self._preparing:
-            if self._is_ready:
-                return
-            if not await self._client.collection_exists(self._collection):
-                await self._create()
-            for field, schema in _FIELDS.items():
-                await self._client.create_payload_index(self._collection, field, schema)
-            self._is_ready = True
+        if not await self._client.collection_exists(self._collection):
+            await self._create()
+        for field, schema in _FIELDS.items():
+            await self._client.create_payload_index(self._collection, field, schema)
+        self._is_ready = True
 
     async def _create(self) -> None:
         params = models.VectorParams(size=self._dim, distance=models.Distance.COSINE)

@@ -1,5 +1,7 @@
 """A pipeline that gives a prepared answer, for tests of what stands in front of it."""
 
+from typing import Self
+
 from gateway.answer import Answer, Choice
 from gateway.backends.base import Usage
 from gateway.pipeline import CacheReport, Call, Reply
@@ -23,7 +25,7 @@ class _Unwatched:
     def aborted(self) -> None:
         return
 
-    def __enter__(self) -> "_Unwatched":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

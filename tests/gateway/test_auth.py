@@ -1,6 +1,5 @@
 """Keys, tenants, and who may listen where."""
 
-import os
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -50,7 +49,7 @@ def test_key_is_refused_when_it_is_missing_or_unknown(
     """With a keys file nobody is public."""
     add_key(path, "acme")
     with pytest.raises(Unauthorized) as caught:
-        KeyRing(path).tenant(authorization)
+        KeyRing(path).tenant(given)
     assert caught.value.code == "invalid_api_key"
 
 
@@ -143,7 +142,7 @@ def test_file_is_private_when_it_is_written(path: Path) -> None:
     """Only the owner may read it, and nothing temporary stays."""
     add_key(path, "acme")
     assert path.stat().st_mode & 0o777 == 0o600
-    assert os.listdir(path.parent) == [path.name]
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_rows_are_listed_when_keys_were_added_and_revoked(path: Path) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
+from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer
 from transformers.utils.chat_template_utils import render_jinja_template
 
@@ -95,9 +97,17 @@ def folder(bundled_chat_model: Path, tmp_path: Path) -> Path:
 def test_begin_token_stands_once_when_the_template_writes_it(folder: Path) -> None:
     """The tokenizer adds no begin token of its own to a rendered prompt."""
     (folder / "chat_template.jinja").write_text("{{ bos_token }}{{ messages[0].content }}")
+    path = str(folder / "tokenizer.json")
+    adding = tokenizers.Tokenizer.from_file(path)
+    begin = "<|im_start|>"
+    adding.post_processor = TemplateProcessing(
+        single=f"{begin} $A", special_tokens=[(begin, adding.token_to_id(begin))]
+    )
+    adding.save(path)
+    assert adding.encode("hi").tokens[0] == begin
     tokenizer = Tokenizer(folder)
     ids = tokenizer.encode_chat([{"role": "user", "content": "hi"}])
-    assert ids[:1] == [tokenizer.token_id("<|im_start|>")]
+    assert ids[:1] == [tokenizer.token_id(begin)]
     assert ids.count(ids[0]) == 1
 
 

@@ -1,6 +1,7 @@
 """The asyncio client over a spawned process whose engine has no model: life, death, restart."""
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -161,7 +162,8 @@ async def test_nothing_is_left_when_closed_in_the_middle_of_work(tmp_path: Path)
     await client.wait_ready(START_S)
     process = psutil.Process(client.pid)
     folder = Path(process.cmdline()[process.cmdline().index("--socket") + 1]).parent
-    assert folder.is_dir()
+    assert folder.name.startswith("strata-")
+    assert not folder.exists(), "a kill -9 now would leave it behind"
     async with aclosing(client.generate(generate("a", 1, max_tokens=LONG))) as events:
         await anext(events)
         await client.close()
@@ -182,8 +184,11 @@ async def test_nothing_is_left_when_closed_while_loading(tmp_path: Path) -> None
     while client.pid is None:
         await asyncio.sleep(0)
     process = psutil.Process(client.pid)
+    folder = Path(process.cmdline()[process.cmdline().index("--socket") + 1]).parent
+    assert folder.is_dir()
     await client.close()
     assert not process.is_running()
+    assert not folder.exists()
 
 
 async def test_stopped_process_is_killed_when_closed(tmp_path: Path) -> None:
@@ -208,6 +213,23 @@ def test_engine_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
         parent.kill()
     psutil.wait_procs([engine], timeout=10)
     assert not engine.is_running()
+
+
+def test_engine_ends_when_its_standard_input_does(tmp_path: Path) -> None:
+    """Where no signal tells of a parent's death, the closed pipe does."""
+    engine = subprocess.Popen(
+        [
+            *PROGRAM,
+            *("--socket", str(tmp_path / "s")),
+            *("--config", encode_config(EngineConfig(tmp_path))),
+            *("--parent", str(os.getpid())),
+        ],
+        stdin=subprocess.PIPE,
+    )
+    with engine:
+        assert engine.stdin is not None
+        engine.stdin.close()
+        assert engine.wait(START_S) != 0
 
 
 _PARENT = textwrap.dedent("""

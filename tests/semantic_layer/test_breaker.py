@@ -44,6 +44,7 @@ class CircuitMachine(RuleBasedStateMachine):
         self.opened_at: float | None = None
         self.tickets: list[int] = []
         self.in_a_row = 0
+        self.was_abandoned = False
 
     def note(self, before: State) -> None:
         if before is not State.OPEN and self.circuit.state is State.OPEN:
@@ -62,11 +63,9 @@ class CircuitMachine(RuleBasedStateMachine):
             case State.OPEN:
                 assert self.opened_at is not None
                 if self.now < self.opened_at + QUICK.backoff_s and ticket is not None:
-                    assert self.abandoned_since_open
+                    assert self.was_abandoned
         if ticket is not None:
             self.tickets.append(ticket)
-
-    abandoned_since_open = False
 
     @precondition(lambda self: self.tickets)
     @rule(data=st.data(), outcome=st.sampled_from(["ok", "failed", "abandoned"]))
@@ -86,7 +85,7 @@ class CircuitMachine(RuleBasedStateMachine):
                 assert (self.circuit.state is State.OPEN) == opens
         else:
             self.circuit.abandoned(ticket)
-            self.abandoned_since_open = True
+            self.was_abandoned = True
         if not is_current:
             assert self.circuit.state is before
         self.note(before)

@@ -135,6 +135,31 @@ def test_server_dies_when_its_parent_is_killed(tmp_path: Path, loop: str) -> Non
     wait_dead(server_pid)
 
 
+def test_next_gateway_is_refused_when_the_last_one_s_server_still_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder stays locked until the dead gateway's server is gone too."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(tmp_path), "asyncio"], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        server_pid = int(parent.stdout.readline())
+        os.kill(server_pid, signal.SIGSTOP)
+        parent.send_signal(signal.SIGKILL)
+    monkeypatch.setattr(valkey_module, "_HANDOVER_S", 0.05)
+    try:
+        with pytest.raises(StoreLocked):
+            asyncio.run(Valkey.start(tmp_path))
+    finally:
+        os.kill(server_pid, signal.SIGCONT)
+    wait_dead(server_pid)
+
+    async def next_start() -> None:
+        await (await Valkey.start(tmp_path)).stop()
+
+    asyncio.run(next_start())
+
+
 async def test_second_gateway_is_refused_when_the_folder_is_in_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,7 +187,7 @@ async def test_server_index_makes_its_collection_when_it_was_lost() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
-async def test_server_index_is_prepared_once_when_first_calls_meet() -> None:
+async def test_server_index_keeps_all_when_first_calls_meet() -> None:
     """Concurrent first calls do not fight over making the collection."""
     index = ServerVectorIndex(AsyncQdrantClient(":memory:"), "c", DIM)
     await asyncio.gather(*(index.upsert([make_point(f"{n}", unit(1, n))]) for n in range(20)))
