@@ -51,7 +51,7 @@ def analyse_english(text: str, payloads: Payloads, language: Language = "en") ->
         language=language,
         tokens=tokens,
         frame=frame,
-        modal=_first_class(lowers, ("should", "must", "can"), lexicon),
+        modal=_modal(lowers, frame, lexicon),
         tense=_first_class(lowers, ("past", "future"), lexicon) or "present",
         num_negations=sum(lower in classes["negation"] for lower in lowers),
         owners=frozenset(
@@ -165,6 +165,12 @@ def _means_something(words: list[_Word], i: int) -> bool:
             return after != "me"
         case _:
             return False
+
+
+def _modal(lowers: list[str], frame: str, lexicon: Lexicon) -> str:
+    """Name the modal; "can" means nothing where a way, a place or a time is asked for."""
+    modal = _first_class(lowers, ("should", "must", "can"), lexicon)
+    return "" if modal == "can" and frame not in {"yesno", ""} else modal
 
 
 def _first_class(lowers: list[str], names: tuple[str, ...], lexicon: Lexicon) -> str:

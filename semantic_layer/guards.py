@@ -169,6 +169,8 @@ def _is_impersonal(c: Comparison) -> bool:
 def _is_respelt(missing: list[str], c: Comparison) -> bool:
     """Say whether the words of the missing quotes have counterparts all the same."""
     left = {t.surface.casefold() for t in (*c.only_one, *c.only_other)}
+    if c.one.language == "zh":
+        return not any(sign in quote for sign in left for quote in missing)
     return all(left.isdisjoint(quote.split()) for quote in missing)
 
 

@@ -27,7 +27,7 @@ _ORDINALS = {
 _ZH_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "俩": 2}
 _ZH_SCALES = {"十": 10, "百": 100, "千": 1000}
 _ZH_BIG = {"万": 10**4, "亿": 10**8}
-_ZH_RUN = re.compile(r"[零〇一二三四五六七八九两十百千万亿]+")
+_ZH_RUN = re.compile(r"(?<![周期拜])(?:[零〇一二三四五六七八九两十百万亿]|千(?![米克瓦卡]))+")
 _ZH_ALONE = frozenset("一十百千万亿零")
 
 

@@ -84,6 +84,12 @@ def says_the_same(c: Comparison) -> bool:
         and c.one.modal == c.other.modal
         and c.one.tense == c.other.tense
         and c.one.owners == c.other.owners
-        and c.one.persons == c.other.persons
+        and _same_persons(c)
         and c.order in {"same", "moved"}
     )
+
+
+def _same_persons(c: Comparison) -> bool:
+    """Say whether both speak of the same people; "how do I" and "how do you" do."""
+    one, other = c.one.persons, c.other.persons
+    return c.one.frame == "how" or not (one and other) or not one.isdisjoint(other)

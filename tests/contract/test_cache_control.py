@@ -151,6 +151,28 @@ def test_only_repeats_hit_when_semantic_is_off(relay: Relay) -> None:
     assert outcome(relay.answer(REWORDED)) == "semantic"
 
 
+def test_repeat_hits_when_only_transport_fields_differ(relay: Relay) -> None:
+    """Who asks and how the answer travels is no part of the question."""
+    relay.seed(ASKED)
+    fields = {"user": "u", "metadata": {"a": "b"}, "store": False, "service_tier": "auto"}
+    cached = {"safety_identifier": "s", "prompt_cache_key": "k"}
+    response = relay.answer(ASKED, **fields, **cached)
+    assert response.headers["x-strata-cache"] == "exact"
+    assert relay.stream(ASKED, stream_options={"include_usage": True}).cache == "exact"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"max_tokens": 25}, {"seed": 1}, {"temperature": 0.1}, {"stop": ["x"]}, {"x_unknown": 1}],
+)
+def test_repeat_is_no_exact_hit_when_another_field_differs(
+    relay: Relay, fields: dict[str, object]
+) -> None:
+    """Every field that is not transport enters the key, unknown ones too."""
+    relay.seed(ASKED)
+    assert relay.lookup(relay.body(ASKED, **fields))["outcome"] != "exact"
+
+
 WRONG_HEADERS = [
     {"x-strata-ttl": "soon"},
     {"x-strata-ttl": "-1"},

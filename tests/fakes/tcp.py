@@ -36,4 +36,5 @@ async def _answers(port: int) -> bool:
     except OSError:
         return False
     writer.close()
+    await writer.wait_closed()
     return True

@@ -49,7 +49,7 @@ def test_key_is_refused_when_it_is_missing_or_unknown(
     """With a keys file nobody is public."""
     add_key(path, "acme")
     with pytest.raises(Unauthorized) as caught:
-        KeyRing(path).tenant(given)
+        KeyRing(path).tenant(authorization)
     assert caught.value.code == "invalid_api_key"
 
 

@@ -1,6 +1,7 @@
 """The HTTP front on a real socket: clients that leave, clients that stay, the OpenAI SDK."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 
 import httpx
@@ -40,13 +41,21 @@ async def post_and_leave(url: str, body: bytes, until: Callable[[], bool]) -> No
     """Send a request over a bare socket and drop the connection once something holds."""
     host, _, port = url.removeprefix("http://").partition(":")
     _, writer = await asyncio.open_connection(host, int(port))
-    writer.write(
-        b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-        b"content-length: %d\r\n\r\n%b" % (len(body), body)
+    try:
+        writer.write(_head(len(body)) + body)
+        await writer.drain()
+        await holds(until)
+    finally:
+        writer.transport.abort()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+def _head(length: int) -> bytes:
+    return (
+        b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n"
+        b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % length
     )
-    await writer.drain()
-    await holds(until)
-    writer.transport.abort()
 
 
 async def holds(condition: Callable[[], bool]) -> None:
@@ -81,7 +90,7 @@ async def test_others_still_hear_it_when_one_of_two_identical_clients_leaves() -
     headers = {"content-type": "application/json"}
 
     def both_listen() -> bool:
-        return any(flight._listeners == 2 for flight in gateway.flights._flights.values())
+        return any(flight._listeners == 2 for flight in gateway.flights._flying)
 
     async with gateway.listening() as url, httpx.AsyncClient(timeout=30) as client:
         staying = asyncio.create_task(client.post(url + URL, content=data, headers=headers))

@@ -26,8 +26,8 @@ class Answer:
 
 
 def make_engine(model_path: Path, **settings: Any) -> Engine:
-    settings = {"block_size": 4, "kv_tokens": 1024, "max_batch_tokens": 64} | settings
-    return Engine(EngineConfig(model_path, dtype="float32", device="cpu", **settings))
+    small = {"block_size": 4, "kv_tokens": 1024, "max_batch_tokens": 64, "num_threads": 1}
+    return Engine(EngineConfig(model_path, dtype="float32", device="cpu", **(small | settings)))
 
 
 def greedy(

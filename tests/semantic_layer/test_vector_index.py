@@ -93,6 +93,18 @@ async def test_tenants_never_meet_when_names_are_crafted(index: VectorIndex) -> 
     assert await found(index, unit(1), tenant="a:b") == ["e"]
 
 
+async def test_scopes_never_meet_when_tenant_and_scope_read_the_same_joined(
+    index: VectorIndex,
+) -> None:
+    """Where the tenant ends and the scope begins is never a guess."""
+    places = [("a", "b:s"), ("a:b", "s"), ("a:b:s", ""), ("", "a:b:s"), ("1:a", "s"), ("1", "a:s")]
+    await index.upsert(
+        [make_point(f"{n}", unit(1), tenant=t, scope=s) for n, (t, s) in enumerate(places)]
+    )
+    for number, (tenant, scope) in enumerate(places):
+        assert await found(index, unit(1), tenant=tenant, scope=scope) == [f"{number}"]
+
+
 async def test_expired_best_match_does_not_hide_the_next(index: VectorIndex) -> None:
     """Expiry is judged inside the search, exactly at its time, not among its results."""
     await index.upsert([make_point(f"old{n}", unit(1), expires_at=NOW) for n in range(20)])
