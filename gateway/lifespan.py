@@ -11,8 +11,9 @@ from gateway.backends.base import Backend
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
 from gateway.backends.upstream import Timeouts, UpstreamBackend
-from gateway.bundled import CHAT, EMBEDDER
+from gateway.bundled import CHAT, EMBEDDER, BundledModel
 from gateway.flight import FlightGroup
+from gateway.hub import find_model, served_name
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
@@ -103,9 +104,13 @@ async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClie
     local = settings.local
     if local.model == "none":
         return None
+    bundled = local.model == "bundled"
+    folder = (
+        _bundled(settings, CHAT) if bundled else await asyncio.to_thread(find_model, local.model)
+    )
     engine = EngineClient(
         EngineConfig(
-            model_path=_chat_model(settings),
+            model_path=folder,
             dtype=local.dtype,
             device=local.device,
             block_size=local.block_size,
@@ -139,9 +144,8 @@ async def _open_store(settings: Settings, stack: AsyncExitStack) -> ResponseStor
 async def _open_embedder(settings: Settings) -> Embedder | None:
     if not settings.semantic.enabled:
         return None
-    name: str | Path = settings.embedder.model
-    if name == "bundled":
-        name = _models_dir(settings) / EMBEDDER.model_id
+    named = settings.embedder.model
+    name = _bundled(settings, EMBEDDER) if named == "bundled" else named
     encoder = await asyncio.to_thread(load_encoder, name, device=settings.embedder.device)
     return ThreadedEmbedder(encoder)
 
@@ -176,7 +180,7 @@ def _backends(settings: Settings, engine: EngineClient | None, metrics: Metrics)
         name = settings.local.model
         backends.append(
             LocalBackend(
-                CHAT.model_id if name == "bundled" else Path(name).name,
+                CHAT.model_id if name == "bundled" else served_name(name),
                 engine.config.model_path,
                 engine,
                 default_max_tokens=settings.local.default_max_tokens,
@@ -198,15 +202,9 @@ def _upstream(upstream: UpstreamSettings, settings: Settings, metrics: Metrics) 
     )
 
 
-def _chat_model(settings: Settings) -> Path:
-    if settings.local.model == "bundled":
-        return _models_dir(settings) / CHAT.model_id
-    return Path(settings.local.model).expanduser()
-
-
-def _models_dir(settings: Settings) -> Path:
+def _bundled(settings: Settings, model: BundledModel) -> Path:
     assert settings.models_dir is not None, "load_settings fills it in"
-    return settings.models_dir
+    return settings.models_dir / model.model_id
 
 
 async def _in_background(stack: AsyncExitStack, work: Coroutine[None, None, None]) -> None:

@@ -44,7 +44,10 @@ class StepPlan:
 
 
 class PagedKVCache:
-    """Preallocated keys and values, (num_slots, num_kv_heads, dim) per layer."""
+    """Preallocated keys and values, (num_slots, num_kv_heads, dim) per layer.
+
+    Memory is reserved, not touched: a slot is written before it is ever read.
+    """
 
     def __init__(
         self,
@@ -55,11 +58,11 @@ class PagedKVCache:
     ) -> None:
         self._shapes = shapes
         self._keys = [
-            torch.zeros(num_slots, s.num_kv_heads, s.key_dim, dtype=dtype, device=device)
+            torch.empty(num_slots, s.num_kv_heads, s.key_dim, dtype=dtype, device=device)
             for s in shapes
         ]
         self._values = [
-            torch.zeros(num_slots, s.num_kv_heads, s.value_dim, dtype=dtype, device=device)
+            torch.empty(num_slots, s.num_kv_heads, s.value_dim, dtype=dtype, device=device)
             for s in shapes
         ]
         self.bytes_per_slot = sum(s.num_values for s in shapes) * dtype.itemsize

@@ -27,11 +27,14 @@ class PrefixCache:
         limit = len(sequence.token_ids) - 1
         return index.match(sequence.block_hashes, sequence.salt, sequence.token_ids, limit)
 
-    def admit(self, sequence: Sequence, matched: Seq[Block]) -> bool:
-        """Give a sequence matched blocks and room for all its tokens; False if there isn't any."""
+    def admit(self, sequence: Sequence, matched: Seq[Block], spare: int = 0) -> bool:
+        """Give a sequence matched blocks and room for all its tokens; False if there isn't any.
+
+        ``spare`` blocks must stay available for others.
+        """
         assert not sequence.block_table, f"{sequence} has blocks already"
         missing = self._num_blocks(len(sequence.token_ids)) - len(matched)
-        if not self._pool.can_allocate(missing, acquiring=matched):
+        if not self._pool.can_allocate(missing + spare, acquiring=matched):
             return False
         self._pool.acquire(matched)
         fresh = self._pool.allocate(missing, after=matched[-1] if matched else None)

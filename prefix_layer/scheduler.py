@@ -121,7 +121,7 @@ class Scheduler:
             matched = self._cache.match(sequence)
             if self._worth_waiting(sequence, matched, computing):
                 continue
-            if not self._cache.admit(sequence, matched):
+            if not self._cache.admit(sequence, matched, spare=len(self.running)):
                 return
             self.waiting.remove(sequence)
             self.running.append(sequence)

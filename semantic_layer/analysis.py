@@ -14,8 +14,8 @@ class Token:
 
     ``norm`` is what is compared. A ``link`` is a word that only ties others together (a
     preposition): its place matters, its absence does not. ``name`` marks a capital inside a
-    sentence, ``weak`` a word that adds little ("city" in "which city"), ``after_break`` one that
-    follows a comma.
+    sentence, ``weak`` a word that adds little ("city" in "which city"), ``free`` one that may
+    stand elsewhere: it follows a comma, or is a word of time.
     """
 
     norm: str
@@ -23,7 +23,7 @@ class Token:
     surface: str = ""
     name: bool = False
     weak: bool = False
-    after_break: bool = False
+    free: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class BertEncoder:
         self._bert = Bert(folder)
         self._pooling = _pooling(folder)
         self._prompt = _prompt(folder)
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer = _tokenizer(folder / "tokenizer.json")
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._pad_id = int(_read(folder / "config.json").get("pad_token_id") or 0)
@@ -73,6 +73,13 @@ class BertEncoder:
         counts = torch.tensor(lengths)[:, None]
         keep = torch.arange(states.shape[1]) < counts
         return (states * keep[:, :, None]).sum(1) / counts
+
+
+def _tokenizer(path: Path) -> Tokenizer:
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing narrower
+        raise ValueError(f"{path.name}: {error}") from error
 
 
 def is_piece(tokenizer: Tokenizer, word: str) -> bool:

@@ -105,7 +105,7 @@ def compare(one: Analysis, other: Analysis, knows_word: KnowsWord | None = None)
         tuple(pairs),
         only_one,
         only_other,
-        _order(one.tokens, other.tokens, pairs),
+        _order(one, other, pairs),
     )
 
 
@@ -218,7 +218,7 @@ def _left(tokens: Sequence[Token], used: set[int]) -> tuple[Token, ...]:
     return tuple(t for i, t in enumerate(tokens) if i not in used and t.kind != "link")
 
 
-def _order(one: Sequence[Token], other: Sequence[Token], pairs: Iterable[Pair]) -> Order:
+def _order(one: Analysis, other: Analysis, pairs: Iterable[Pair]) -> Order:
     """Tell whether what both say comes in the same order, with one block moved, or turned round."""
     by_one = sorted({pair.one: pair.other for pair in pairs}.items())
     wanted = sorted(j for _, j in by_one)
@@ -234,11 +234,31 @@ def _order(one: Sequence[Token], other: Sequence[Token], pairs: Iterable[Pair]) 
     turn = middle.index(min(middle))
     if middle[turn:] + middle[:turn] != sorted(middle):
         return "swapped"
-    heads = [by_one[start], by_one[start + turn]]
-    movable = any(
-        token.kind == "link" or token.after_break for i, j in heads for token in (one[i], other[j])
-    )
+    places = by_one[start:end]
+    blocks = [one.tokens[i].norm for i, _ in places]
+    if _is_coordinated(one.text, other.text, "".join(blocks[:turn]), "".join(blocks[turn:])):
+        return "moved"
+    heads = (places[0], places[turn])
+    movable = any(_is_movable(one.tokens, i) or _is_movable(other.tokens, j) for i, j in heads)
     return "moved" if movable else "moved_bare"
+
+
+def _is_movable(tokens: Sequence[Token], index: int) -> bool:
+    """Say whether a block that begins here may stand elsewhere: it is, or follows, a link."""
+    return (
+        any(token.kind == "link" for token in tokens[max(0, index - 1) : index + 1])
+        or tokens[index].free
+    )
+
+
+def _is_coordinated(one: str, other: str, here: str, there: str) -> bool:
+    """Say whether two Chinese blocks are only the sides of one "and" or "or"."""
+    return any(
+        f"{here}{sign}{there}" in one and f"{there}{sign}{here}" in other for sign in _AND_OR
+    )
+
+
+_AND_OR = ("和", "与", "跟", "或", "及", "还是", "或者", "、")
 
 
 def _free(marks: frozenset[str], free: set[str]) -> frozenset[str]:

@@ -197,7 +197,7 @@ def _token_at(
     word = words[index]
     for phrase in lexicon.phrases.get(word.lower, ()):
         if tuple(lowers[index : index + len(phrase)]) == phrase:
-            return [Token(" ".join(phrase), after_break=word.after_break)], index + len(phrase)
+            return [Token(" ".join(phrase), free=word.after_break)], index + len(phrase)
     if lexicon.knows(word.lower) and not word.lower.isalpha() and word.lower.isalnum():
         return [Token(word.lower, surface=word.surface)], index + 1
     if (ordinal := _ordinal(lowers, index)) is not None:
@@ -243,7 +243,7 @@ def _plain_word(word: _Word, lowers: list[str], index: int, lexicon: Lexicon) ->
     if lower in _TIMES and lowers[max(0, index - 2) : index] == ["in", "the"]:
         return [Token(_TIMES[lower], surface=lower)]
     if lower in classes["preposition"]:
-        return [Token(lower, "link", lower, after_break=word.after_break)]
+        return [Token(lower, "link", lower, free=word.after_break)]
     if lower in classes["negation"]:
         return [Token(lower, "link", lower)]
     if lower in classes["stop"]:
@@ -254,7 +254,7 @@ def _plain_word(word: _Word, lowers: list[str], index: int, lexicon: Lexicon) ->
             surface=word.surface,
             name=word.surface[0].isupper() and not word.starts,
             weak=lower in classes["weak"] or stem(lower) in classes["weak"],
-            after_break=word.after_break,
+            free=word.after_break or lower in classes["temporal"],
         )
     ]
 

@@ -58,14 +58,14 @@ async def answer_chat(scope: Scope, receive: Receive, send: Send) -> None:
         parts.stats.reject()
         raise
     try:
-        with ClientWatch(receive):
+        with ClientWatch(receive) as watch:
             reply = await parts.pipeline.run(call)
             scope["state"][OUTCOME] = reply.report.outcome
             try:
                 if request.stream:
-                    await _send_stream(reply, call, request, send)
+                    await _send_stream(reply, call, request, send, watch)
                 else:
-                    await _send_whole(reply, call, send)
+                    await _send_whole(reply, call, send, watch)
             finally:
                 await reply.aclose()
     except ClientGone:
@@ -91,15 +91,18 @@ async def _read_call(scope: Scope, receive: Receive, parts: Parts) -> tuple[Call
     return call, request
 
 
-async def _send_whole(reply: Reply, call: Call, send: Send) -> None:
+async def _send_whole(reply: Reply, call: Call, send: Send, watch: ClientWatch) -> None:
     body = sse.chat_completion(_completion_id(), call.model, await reply.answer())
+    watch.release()
     length = (b"content-length", b"%d" % len(body))
     headers = [_JSON_HEADER, length, *cache_headers(reply.report)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-async def _send_stream(reply: Reply, call: Call, request: ChatRequest, send: Send) -> None:
+async def _send_stream(
+    reply: Reply, call: Call, request: ChatRequest, send: Send, watch: ClientWatch
+) -> None:
     stream = sse.ChatStream(_completion_id(), call.model, include_usage=request.include_usage)
     headers = [*_STREAM_HEADERS, *cache_headers(reply.report)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -112,6 +115,7 @@ async def _send_stream(reply: Reply, call: Call, request: ChatRequest, send: Sen
         await _send_error(error, send)
     except Exception as error:  # noqa: BLE001 - the status is sent; only the stream can tell
         await _send_error(log_unexpected(call.request_id, error), send)
+    watch.release()
     await send({"type": "http.response.body", "body": sse.DONE, "more_body": False})
 
 

@@ -111,13 +111,17 @@ class ClientWatch:
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
-        self._timer.cancel()
-        if self._watcher is not None:
-            self._watcher.cancel()
+        self.release()
         if self._is_gone and isinstance(error, asyncio.CancelledError):
             assert self._task is not None
             self._task.uncancel()
             raise ClientGone from None
+
+    def release(self) -> None:
+        """Watch no longer: the answer is complete, and a connection that ends now is in order."""
+        self._timer.cancel()
+        if self._watcher is not None:
+            self._watcher.cancel()
 
     def _start(self) -> None:
         self._watcher = asyncio.get_running_loop().create_task(self._watch(), name=WATCHER)

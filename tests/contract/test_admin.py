@@ -162,17 +162,19 @@ def test_nothing_is_deleted_when_no_selector_is_named(relay: Relay, query: dict[
 def test_stats_count_what_happened(relay: Relay) -> None:
     """Hit rates by layer grow with the traffic; latencies have their quantiles."""
 
-    def requests() -> dict[str, int]:
-        stats = relay.http.get("/admin/stats").json()
-        return dict(stats["requests"])
+    def stats() -> dict[str, Any]:
+        return dict(relay.http.get("/admin/stats").json())
 
-    before = requests()
+    before = stats()
     relay.seed(ASKED)
     relay.answer(ASKED)
     relay.answer(REWORDED)
-    after = requests()
+    after = stats()
     for outcome in ("miss", "exact", "semantic"):
-        assert after[outcome] == before.get(outcome, 0) + 1
+        assert after["outcomes"][outcome] == before["outcomes"].get(outcome, 0) + 1
+        assert 0 < after["latency_s"][outcome]["p50"] <= after["latency_s"][outcome]["p99"]
+    assert 0 < after["hit_rate"] <= 1
+    assert after["by_model"]["stub-model"]["outcomes"]["exact"] >= 1
 
 
 def test_prefix_stats_add_up_when_the_engine_is_idle(client: Client) -> None:

@@ -83,7 +83,7 @@ def test_answer_is_forgotten_when_its_ttl_is_over(relay: Relay, way: str) -> Non
     request = relay.body(ASKED)
     until(lambda: relay.lookup(request)["outcome"] != "exact", limit_s=10)
     assert time.monotonic() - started >= 1.9
-    assert outcome(relay.answer(REWORDED)) == "miss"
+    assert outcome(relay.answer(REWORDED, headers=NO_STORE)) == "miss"
     assert outcome(relay.answer(ASKED)) == "miss"
 
 

@@ -64,6 +64,16 @@ def test_hash_is_not_a_key_when_somebody_reads_the_file(path: Path) -> None:
             KeyRing(path).tenant(f"Bearer {guess}")
 
 
+def test_key_is_refused_when_only_the_start_of_its_hash_is_known(path: Path) -> None:
+    """The whole hash counts, to its last digit."""
+    _, key = add_key(path, "acme")
+    stored = list_keys(path)[0].hash
+    other = "0" if stored[-1] != "0" else "1"
+    path.write_text(path.read_text().replace(stored, stored[:-1] + other))
+    with pytest.raises(Unauthorized):
+        KeyRing(path).tenant(f"Bearer {key}")
+
+
 def test_sha256_row_opens_its_tenant_when_another_tool_made_it(path: Path) -> None:
     """An operator can hash a key with sha256sum."""
     digest = sha256(b"a-key-of-my-own-choice").hexdigest()

@@ -123,6 +123,7 @@ async def test_connection_serves_on_when_a_slow_answer_was_watched() -> None:
             await holds(is_watched)
             backend.gate.set()
             assert (await asking).json()["choices"][0]["message"]["content"] == "slow"
+            await holds(lambda: not is_watched())
             backend.gate.clear()
             again = await client.post(URL, json=body)
             assert again.headers["x-strata-cache"] == "exact"

@@ -18,11 +18,11 @@ from tests.prefix_layer.driving import (
     next_logits,
 )
 
-MAX_TOKENS = 12
+MAX_TOKENS = 10
 SYSTEM = (
     "You are a careful assistant. Answer in one short sentence, name no sources, and never repeat "
     "the question. If you do not know, say so. Use plain words that a child can understand. "
-) * 3
+) * 2
 QUESTIONS = [
     "What is the capital of France?",
     "Name a fruit that is yellow.",
@@ -87,14 +87,14 @@ class Chat:
 @pytest.fixture(scope="module")
 def chat(bundled_chat_model: Path) -> Iterator[Chat]:
     before = torch.get_num_threads()
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     yield Chat(bundled_chat_model)
     torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
 def engine(bundled_chat_model: Path, chat: Chat) -> Engine:
-    return Engine(EngineConfig(bundled_chat_model, device="cpu", kv_tokens=8192))
+    return Engine(EngineConfig(bundled_chat_model, device="cpu", kv_tokens=8192, num_threads=1))
 
 
 def command(chat: Chat, name: str) -> Any:

@@ -55,7 +55,6 @@ VETOES = {
         ("Is it open?", "Is it open on sundays?"),
         ("Does the hotel have a pool?", "Does the hotel have a gym?"),
         ("What is the function of a capacitor?", "What is the function of a transistor?"),
-        ("How much is a call-out at 2pm?", "How much is a call-out at 2am?"),
         ("Explain recursion in French", "Explain recursion in Spanish"),
         ("法国的首都是哪里？", "德国的首都是哪里？"),
         ("周一开门吗", "周二开门吗"),
