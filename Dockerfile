@@ -1,5 +1,5 @@
 # Strata with its bundled models. PIP_EXTRA_INDEX_URL may name an index of CPU builds of torch,
-# which are a tenth of the size; without it pip takes the CUDA build.
+# which are much smaller; without it pip takes the CUDA build.
 ARG PYTHON_VERSION=3.12
 
 FROM python:${PYTHON_VERSION}-slim AS build

@@ -10,9 +10,7 @@ from semantic_layer.script import Payloads
 from semantic_layer.stemming import stem
 
 _A_NOT_A = re.compile(r"([\u4e00-\u9fff])[不没]\1")
-_NOT_NEGATIVE = re.compile(
-    r"[不没][?？!！。 ]*$|不客气|不好意思|要不|不过|不同|不仅|不但|不错|不管|不论|不断|没事|无论|非常|除非|别人|别的|区别|差别|无线|无锡|未来|未婚|特别|级别|性别|类别|分别|个别|辨别|否则|是否|能否|可否|无法"
-)
+_ENDS_ASKING = re.compile(r"[不没][?？!！。 ]*$")
 _FRAMES = (
     ("whose", re.compile(r"什么的")),
     ("outcome", re.compile(r"怎么样|会怎么")),
@@ -43,7 +41,7 @@ def analyse_chinese(text: str, payloads: Payloads) -> Analysis:
     lexicon = chinese()
     plain = _unify(digits_for_chinese(payloads.rest.casefold()))
     frame = next((name for name, pattern in _FRAMES if pattern.search(plain)), "")
-    rest = _stop_words().sub(" ", _FRAME_WORDS.sub(" ", plain))
+    rest = _any_of("stop").sub(" ", _FRAME_WORDS.sub(" ", plain))
     return Analysis(
         text=text,
         language="zh",
@@ -62,9 +60,9 @@ def analyse_chinese(text: str, payloads: Payloads) -> Analysis:
 
 
 def _negations(plain: str, lexicon: Lexicon) -> int:
-    bare = _NOT_NEGATIVE.sub("", _A_NOT_A.sub(r"\1", plain))
-    lost = plain.count("无法")
-    return lost + sum(bare.count(sign) for sign in lexicon.classes["negation"])
+    bare = _ENDS_ASKING.sub("", _A_NOT_A.sub(r"\1", plain))
+    bare = _any_of("not_negative").sub("", bare)
+    return sum(bare.count(sign) for sign in lexicon.classes["negation"])
 
 
 def _tokens(rest: str, lexicon: Lexicon) -> list[Token]:
@@ -98,8 +96,8 @@ def _synonyms() -> tuple[re.Pattern[str], dict[str, str]]:
 
 
 @cache
-def _stop_words() -> re.Pattern[str]:
-    words = sorted(chinese().classes["stop"], key=len, reverse=True)
+def _any_of(name: str) -> re.Pattern[str]:
+    words = sorted(chinese().classes[name], key=len, reverse=True)
     return re.compile("|".join(map(re.escape, words)))
 
 

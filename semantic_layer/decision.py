@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from semantic_layer.analysis import analyse
-from semantic_layer.edits import KnowsWord, compare
+from semantic_layer.edits import compare
 from semantic_layer.entry import Entry
 from semantic_layer.guards import first_veto
+from semantic_layer.likeness import KnowsWord
 from semantic_layer.outcome import Candidate, Judgement, Reason, Verdict
 from semantic_layer.scorer import Scorer
 from semantic_layer.script import normalise

@@ -4,6 +4,8 @@ from semantic_layer.edits import Comparison
 
 NAMES = (
     "similarity",
+    "similarity_squared",
+    "similarity_whole",
     "only_least",
     "only_most",
     "only_weak",
@@ -15,13 +17,16 @@ NAMES = (
     "tense",
     "moved",
     "turned",
-    "loose",
+    "typo",
+    "derived",
     "short",
     "owners",
     "links",
     "nothing_left",
 )
-_MOST = 5.0
+_USUAL_SIMILARITY = 0.93
+_SPREAD = 0.03
+_MOST = 4.0
 _SHORT = 4
 
 
@@ -31,8 +36,12 @@ def features(similarity: float, c: Comparison) -> tuple[float, ...]:
     strong_other = [token for token in c.only_other if not token.weak]
     num_one, num_other = len(strong_one), len(strong_other)
     num_weak = len(c.only_one) + len(c.only_other) - num_one - num_other
+    likeness = (similarity - _USUAL_SIMILARITY) / _SPREAD
+    is_whole = float(num_one == num_other == 0)
     return (
-        (similarity - 0.93) / 0.03,
+        likeness,
+        likeness * abs(likeness),
+        likeness * is_whole,
         min(float(min(num_one, num_other)), _MOST),
         min(float(max(num_one, num_other)), _MOST),
         min(float(num_weak), 2.0),
@@ -44,9 +53,10 @@ def features(similarity: float, c: Comparison) -> tuple[float, ...]:
         float(c.one.tense != c.other.tense),
         float(c.order == "moved"),
         float(c.order in {"moved_bare", "swapped"}),
-        min(float(c.count("typo") + c.count("derived")), 2.0),
+        min(float(c.count("typo")), 2.0),
+        min(float(c.count("derived")), 2.0),
         float(c.num_matched < _SHORT),
         float(c.one.owners != c.other.owners),
         min(float(c.num_loose_links), 2.0),
-        float(num_one == num_other == 0),
+        is_whole,
     )

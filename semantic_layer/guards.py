@@ -43,7 +43,7 @@ def payload(c: Comparison) -> str | None:
 def numbers(c: Comparison) -> str | None:
     """Numbers, versions, dates or ordinals differ."""
     one, other = Counter(c.one.numbers), Counter(c.other.numbers)
-    return None if one == other else _differ(sorted((one - other)), sorted((other - one)))
+    return None if one == other else _differ(sorted(one - other), sorted(other - one))
 
 
 def negation(c: Comparison) -> str | None:

@@ -7,6 +7,7 @@ knows its embedder by the cosines of a few probe texts, not by name or file.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from semantic_layer.edits import Comparison
@@ -24,12 +25,14 @@ _CERTAIN = 0.999
 class Scorer:
     """Scores a comparison. ``least_similarity`` is the cosine under which nothing is worth a look.
 
-    ``weights`` maps each of `features.NAMES` to its coefficient. Without weights only texts that
-    say the same in every word score high.
+    ``weights`` maps each of `features.NAMES` to its coefficient; ``near`` holds (cosine, score)
+    knots for texts that nearly say the same. Without weights only texts that say the same in every
+    word score high.
     """
 
     weights: Mapping[str, float]
     bias: float = 0.0
+    near: tuple[tuple[float, float], ...] = ()
     least_similarity: float = 0.0
     ceiling: float = 0.99
 
@@ -58,7 +61,13 @@ class Scorer:
     def of(cls, data: Mapping[str, Any]) -> "Scorer":
         """Return the scorer that a data file describes."""
         assert set(data["weights"]) == set(NAMES), "the data file is of other features"
-        return cls(data["weights"], data["bias"], data["least_similarity"], data["ceiling"])
+        return cls(
+            weights=data["weights"],
+            bias=data["bias"],
+            near=tuple((similarity, score) for similarity, score in data["near"]),
+            least_similarity=data["least_similarity"],
+            ceiling=data["ceiling"],
+        )
 
     def score(self, similarity: float, comparison: Comparison) -> float:
         """Return a probability, 0..1; guards have been silent."""
@@ -66,26 +75,46 @@ class Scorer:
             return _CERTAIN if comparison.order == "same" else _EQUAL
         if not self.weights:
             return 0.0
-        return min(self._logistic(features(similarity, comparison)), self.ceiling)
+        score = self._logistic(features(similarity, comparison))
+        if says_nearly_the_same(comparison):
+            score = max(score, self._near(similarity))
+        return min(score, self.ceiling)
 
     def _logistic(self, row: Sequence[float]) -> float:
         z = self.bias + sum(self.weights[name] * x for name, x in zip(NAMES, row, strict=True))
         return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, z))))
 
+    def _near(self, similarity: float) -> float:
+        """Read the curve of texts that nearly say the same, straight between its knots."""
+        score = 0.0
+        for (s0, p0), (s1, p1) in pairwise(self.near):
+            if similarity >= s0:
+                score = p0 + (p1 - p0) * min(1.0, (similarity - s0) / (s1 - s0))
+        return score
+
 
 def says_the_same(c: Comparison) -> bool:
     """Say whether nothing that carries meaning is left over on either side."""
     return (
-        not c.only_one
+        says_nearly_the_same(c)
+        and not c.only_one
         and not c.only_other
-        and c.num_loose_links == 0
         and c.count("derived") == 0
-        and c.one.frame == c.other.frame
-        and c.one.modal == c.other.modal
-        and c.one.tense == c.other.tense
         and c.one.owners == c.other.owners
         and _same_persons(c)
         and c.order in {"same", "moved"}
+    )
+
+
+def says_nearly_the_same(c: Comparison) -> bool:
+    """Say whether at most words that add little are left over, in whatever order."""
+    return (
+        all(token.weak for token in (*c.only_one, *c.only_other))
+        and c.num_matched > 0
+        and c.num_loose_links == 0
+        and c.one.frame == c.other.frame
+        and c.one.modal == c.other.modal
+        and c.one.tense == c.other.tense
     )
 
 

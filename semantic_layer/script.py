@@ -61,6 +61,6 @@ def language_of(text: str) -> Language:
     if _KANA_HANGUL.search(text):
         return "other"
     han, latin = len(_HAN.findall(text)), len(_LATIN.findall(text))
-    if 4 * han >= letters:  # noqa: PLR2004  # Latin names in a Chinese sentence outnumber its characters
+    if 4 * han >= letters:  # Latin names in a Chinese sentence outnumber its characters
         return "zh"
     return "en" if 2 * latin >= letters else "other"

@@ -50,5 +50,7 @@ class LazyGroup(click.Group):
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's text on one line."""
+    """Return an error's text on one line; for the system's errors, with the file first."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split()) or type(error).__name__

@@ -1,6 +1,7 @@
 """The bundled models as prepared on this machine: the right weights, tokenizers and settings."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +10,10 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from gateway.bundled import EMBEDDER, BundledModels, inspect, verify
+from gateway.bundled import BUNDLED, EMBEDDER, BundledModel, BundledModels, inspect, verify
 from gateway.bundled.e5_file import read_e5_file
 from gateway.bundled.errors import SourceCorrupt
+from gateway.bundled.manifest import read_manifest, record_files
 
 
 def test_models_answer_as_known_when_verified(
@@ -31,6 +33,21 @@ def test_both_models_are_ready_when_prepared(
     assert {state.state for state in states.values()} == {"ready"}
     assert states["smollm2-135m-instruct"].path == bundled_models.chat_path
     assert states["multilingual-e5-small"].path == bundled_models.embedder_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", BUNDLED, ids=lambda model: model.model_id)
+def test_a_conversion_gives_the_prepared_bytes_when_run_again(
+    model: BundledModel, bundled_models: BundledModels, models_dir: Path, tmp_path: Path
+) -> None:
+    """Same source, same bytes; a converter that makes others needs a raised version."""
+    manifest = read_manifest(models_dir / model.model_id)
+    assert manifest is not None
+    try:
+        model.converter().convert(model.source.locate(), tmp_path)
+        assert record_files(tmp_path) == manifest.files
+    finally:
+        shutil.rmtree(tmp_path)
 
 
 def test_no_model_library_is_imported_when_everything_is_ready(

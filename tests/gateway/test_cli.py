@@ -22,6 +22,8 @@ SUBCOMMANDS = [
     *(["keys", name] for name in ("add", "list", "revoke")),
 ]
 
+UNWRITABLE = {"STRATA_DATA_DIR": "/proc/no", "STRATA_PORT": "0"}
+
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -75,6 +77,10 @@ def test_usage_is_refused_in_one_line_when_it_is_wrong(arguments: list[str]) -> 
         ({"STRATA_LOCAL__EVICTION": "random"}, "lru | lfu"),
         ({"STRATA_CONFIG": "/no/such/file.toml"}, "/no/such/file.toml"),
         ({"STRATA_HOST": "0.0.0.0"}, "api_keys_file"),
+        (
+            {"STRATA_LOCAL__MODEL": "none", "STRATA_SEMANTIC__ENABLED": "off", **UNWRITABLE},
+            "/proc/no",
+        ),
         ({"STRATA_HOST": "192.0.2.7", "STRATA_API_KEYS_FILE": "keys.toml"}, "192.0.2.7:8000"),
     ],
 )

@@ -59,6 +59,7 @@ def stack(
         yield started
 
 
+@pytest.mark.slow
 def test_the_examples_print_what_is_written_when_run_in_their_order(stack: Stack) -> None:
     """From the first curl to the look-up, on a gateway as it comes."""
     shown = examples()

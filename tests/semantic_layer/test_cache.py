@@ -112,7 +112,9 @@ async def test_opposite_misses_with_its_reason_when_a_guard_vetoes(
     outcome = await house.ask(probe)
     assert isinstance(outcome, Miss)
     (candidate,) = outcome.judgement.candidates
-    assert [reason.check for reason in candidate.reasons if reason.verdict == "veto"] == ["polarity"]
+    assert [reason.check for reason in candidate.reasons if reason.verdict == "veto"] == [
+        "polarity"
+    ]
     assert candidate.score == 0
 
 
@@ -223,7 +225,9 @@ async def test_threshold_and_intent_are_the_callers_when_stricter(house: House) 
     await house.seed(SEED, temperature=0.5)
     assert layer(await house.ask(REWORDED, CacheControl(threshold=1.0))) == "miss"
     assert layer(await house.ask(REWORDED, CacheControl(intent="strict"))) == "miss"
-    assert layer(await house.ask(SEED, CacheControl(intent="strict"), temperature=0.7)) == "semantic"
+    assert (
+        layer(await house.ask(SEED, CacheControl(intent="strict"), temperature=0.7)) == "semantic"
+    )
     assert layer(await house.ask(REWORDED, CacheControl(threshold=0.0))) == "semantic"
 
 

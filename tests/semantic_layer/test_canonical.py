@@ -12,7 +12,9 @@ from semantic_layer.conversation import Turn, split
 from semantic_layer.request import CacheControl, CacheQuery
 
 NAMES = st.text(min_size=1, max_size=8)
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
+)
 JSON = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),

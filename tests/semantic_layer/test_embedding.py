@@ -93,7 +93,9 @@ def test_rows_have_unit_length_when_embedded(encoder: BertEncoder) -> None:
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
 
 
-def test_fingerprint_changes_when_the_prompt_changes(bundled_embedder: Path, tmp_path: Path) -> None:
+def test_fingerprint_changes_when_the_prompt_changes(
+    bundled_embedder: Path, tmp_path: Path
+) -> None:
     """Whatever shapes the vectors shapes the fingerprint."""
     copy = tmp_path / "copy"
     shutil.copytree(bundled_embedder, copy, copy_function=link)

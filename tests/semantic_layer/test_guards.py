@@ -25,7 +25,10 @@ VETOES = {
     ],
     "negation": [
         ("Which mushrooms are safe to eat raw?", "Which mushrooms are not safe to eat raw?"),
-        ("Is it legal to record a call with consent?", "Is it legal to record a call without consent?"),
+        (
+            "Is it legal to record a call with consent?",
+            "Is it legal to record a call without consent?",
+        ),
         ("Which plans include calls?", "Which plans don't include calls?"),
         ("Which expenses can I claim?", "Which expenses cant I claim?"),
         ("Which foods should I eat?", "Which foods should I avoid?"),
@@ -75,7 +78,10 @@ VETOES = {
     "direction": [
         ("Translate it from Spanish into German.", "Translate it from German into Spanish."),
         ("How many grams are in an ounce?", "How many ounces are in a gram?"),
-        ("Write a letter from a tenant to a landlord.", "Write a letter from a landlord to a tenant."),
+        (
+            "Write a letter from a tenant to a landlord.",
+            "Write a letter from a landlord to a tenant.",
+        ),
         ("Does rust cause damp?", "Does damp cause rust?"),
         ("Is Jupiter larger than Saturn?", "Is Saturn larger than Jupiter?"),
         ("How do I convert a Word document to PDF?", "How do I convert a PDF to a Word document?"),

@@ -32,7 +32,9 @@ def test_intent_is_named_when_the_text_has_its_cues(text: str, intent: str) -> N
 
 def test_intent_is_found_when_the_task_stands_at_the_end_of_a_long_text() -> None:
     """The task of a long text may follow its material."""
-    assert detect_intent("The rain fell on the hills. " * 500 + "Summarize this.") == "summarization"
+    assert (
+        detect_intent("The rain fell on the hills. " * 500 + "Summarize this.") == "summarization"
+    )
 
 
 def test_threshold_is_the_stricter_one_when_the_caller_asks() -> None:
