@@ -57,7 +57,7 @@ class Linear:
             y = functional.linear(x, self._weight, self._bias)
             return functional.gelu(y) if gelu else y
         name, algorithm = ("gelu", "none") if gelu else ("none", "")
-        result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(
+        result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(  # noqa: SLF001 - no public name
             x, self._packed, self._bias, name, [], algorithm
         )
         return result
@@ -67,10 +67,12 @@ class Linear:
             return None
         probe = torch.linspace(-1, 1, 3 * self._weight.shape[1]).view(3, -1)
         try:
-            packed: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(
+            packed: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(  # noqa: SLF001 - the same
                 self._weight, _BATCH_HINT
             )
-            got = torch.ops.mkldnn._linear_pointwise(probe, packed, self._bias, "none", [], "")
+            got = torch.ops.mkldnn._linear_pointwise(  # noqa: SLF001 - the same
+                probe, packed, self._bias, "none", [], ""
+            )
         except (AttributeError, RuntimeError):
             return None
         wanted = functional.linear(probe, self._weight, self._bias)
@@ -97,7 +99,7 @@ class Layer:
         self._shape = shape
 
     def __call__(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-        """Apply to ``(batch, tokens, hidden)``; ``mask`` is ``(batch, 1, 1, tokens)``, True = keep."""
+        """Apply to ``(batch, tokens, hidden)``; ``mask`` ``(batch, 1, 1, tokens)``, True keeps."""
         batch, tokens, hidden = x.shape
         qkv = self._qkv(x).view(batch, tokens, 3, self._shape.num_heads, -1)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
@@ -135,7 +137,7 @@ class Bert:
 
     @torch.inference_mode()
     def __call__(self, ids: torch.Tensor, lengths: list[int]) -> torch.Tensor:
-        """Encode ids ``(batch, tokens)``, padded behind ``lengths``, to ``(batch, tokens, hidden)``."""
+        """Encode padded ids ``(batch, tokens)`` to states ``(batch, tokens, hidden)``."""
         x = functional.embedding(ids, self._words) + self._places[: ids.shape[1]]
         x = functional.layer_norm(x, (self.shape.hidden_size,), *self._norm, self.shape.norm_eps)
         mask = None

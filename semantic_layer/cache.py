@@ -6,7 +6,7 @@ miss, never an error.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
@@ -19,6 +19,7 @@ from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable, TextTooLong
 from semantic_layer.guarded import GuardedParts, Observe, OnFailure, Stopwatch
 from semantic_layer.intent import DetectIntent, detect_intent
+from semantic_layer.lookup import Lookup
 from semantic_layer.outcome import Bypass, Hit, Inspection, Judgement, Miss, Outcome, Reason
 from semantic_layer.policy import CachePolicy
 from semantic_layer.request import CacheControl, CacheQuery
@@ -27,27 +28,6 @@ from semantic_layer.scorer import Scorer
 from semantic_layer.thresholds import Thresholds
 from semantic_layer.upkeep import PartState, Upkeep
 from semantic_layer.vector_index import Point, Vector, VectorIndex
-
-
-@dataclass(slots=True)
-class _Lookup:
-    """One look-up on its way: what is known so far. ``scope`` None means exact repeats only."""
-
-    query: CacheQuery
-    control: CacheControl
-    key: str
-    now: float
-    text: str | None = None
-    scope: str | None = None
-    intent: str | None = None
-    threshold: float | None = None
-    embedding: Vector | None = None
-    reasons: list[Reason] = field(default_factory=list)
-    stale: list[str] = field(default_factory=list)
-
-    @property
-    def judgement(self) -> Judgement:
-        return Judgement(intent=self.intent, threshold=self.threshold, reasons=tuple(self.reasons))
 
 
 class SemanticCache:
@@ -218,7 +198,7 @@ class SemanticCache:
 
     async def _find(
         self, query: CacheQuery, control: CacheControl, observe: Observe | None
-    ) -> tuple[Hit | Judgement, _Lookup]:
+    ) -> tuple[Hit | Judgement, Lookup]:
         watch = Stopwatch(observe)
         look = self._start(query, control)
         if not control.no_cache:
@@ -236,8 +216,8 @@ class SemanticCache:
             return judgement, look
         return _hit("semantic", decision.entry, look.now, judgement), look
 
-    def _start(self, query: CacheQuery, control: CacheControl) -> _Lookup:
-        look = _Lookup(query, control, exact_key(query, control.context), self._clock())
+    def _start(self, query: CacheQuery, control: CacheControl) -> Lookup:
+        look = Lookup(query, control, exact_key(query, control.context), self._clock())
         turn = split(query, control)
         if isinstance(turn, str):
             look.reasons.append(Reason("eligible", "skip", turn))
@@ -251,7 +231,7 @@ class SemanticCache:
         look.scope = scope_of(query, turn, control.context)
         return look
 
-    async def _exact(self, look: _Lookup) -> Entry | None:
+    async def _exact(self, look: Lookup) -> Entry | None:
         try:
             entry = await self._parts.get(look.query.tenant, look.key)
         except StoreUnavailable as error:
@@ -259,9 +239,9 @@ class SemanticCache:
             return None
         if entry is None or entry.entry_id != look.key or entry.expires_at <= look.now:
             return None
-        return entry if _is_young(entry, look) else None
+        return entry if look.is_young(entry) else None
 
-    async def _embedded(self, look: _Lookup, watch: Stopwatch) -> bool:
+    async def _embedded(self, look: Lookup, watch: Stopwatch) -> bool:
         assert look.text is not None, "a scope without a text"
         try:
             look.embedding = await self._parts.embed(look.text)
@@ -273,7 +253,7 @@ class SemanticCache:
         watch.lap("embed")
         return look.embedding is not None
 
-    async def _nearest(self, look: _Lookup, watch: Stopwatch) -> Decision | None:
+    async def _nearest(self, look: Lookup, watch: Stopwatch) -> Decision | None:
         """Judge the nearest entries; look further when none of the first may be served."""
         decision: Decision | None = None
         for limit in (self.policy.top_k, self.policy.top_k_wide):
@@ -286,7 +266,7 @@ class SemanticCache:
                 break
         return decision
 
-    async def _search(self, look: _Lookup, limit: int, watch: Stopwatch) -> tuple[Decision, bool]:
+    async def _search(self, look: Lookup, limit: int, watch: Stopwatch) -> tuple[Decision, bool]:
         assert look.embedding is not None, "searching without a vector"
         assert look.scope is not None, "searching without a scope"
         tenant = look.query.tenant
@@ -297,10 +277,10 @@ class SemanticCache:
         watch.lap("search")
         found = []
         for neighbour, entry in zip(near, entries, strict=True):
-            if entry is None or not _is_findable(entry, look):
+            if entry is None or not look.may_lead_to(entry):
                 look.stale.append(neighbour.entry_id)
             else:
-                found.append(Found(neighbour.similarity, entry, _is_young(entry, look)))
+                found.append(Found(neighbour.similarity, entry, look.is_young(entry)))
         assert look.text is not None, "searching without a text"
         assert look.threshold is not None, "searching without a threshold"
         decision = self._judge.decide(look.text, look.threshold, found)
@@ -308,7 +288,7 @@ class SemanticCache:
         done = len(near) < limit or near[-1].similarity < self._judge.least_similarity
         return decision, done
 
-    async def _forget(self, look: _Lookup) -> None:
+    async def _forget(self, look: Lookup) -> None:
         try:
             await self._parts.drop_points(look.query.tenant, look.stale)
         except StoreUnavailable:
@@ -359,22 +339,6 @@ def _hit(
 def _point(entry: Entry, scope: str, vector: Vector) -> Point:
     return Point(
         entry.entry_id, entry.tenant, scope, entry.intent, entry.expires_at, entry.tags, vector
-    )
-
-
-def _is_young(entry: Entry, look: _Lookup) -> bool:
-    limit = look.control.max_age_s
-    return limit is None or look.now - entry.created_at <= limit
-
-
-def _is_findable(entry: Entry, look: _Lookup) -> bool:
-    """Say whether a point of this scope may still lead to this entry."""
-    return (
-        entry.scope == look.scope
-        and entry.tenant == look.query.tenant
-        and entry.text is not None
-        and not entry.exact_only
-        and entry.expires_at > look.now
     )
 
 

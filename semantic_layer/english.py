@@ -151,21 +151,22 @@ def _grammar_word(
     """Read an operator, a link or a stop word; None for words with a meaning of their own."""
     lower, classes = word.lower, lexicon.classes
     before, is_last = lowers[index - 1] if index else "", index == len(lowers) - 1
+    token: Token | None = None
     if lower in _OPERATORS or not lower[0].isalpha():
-        return [Token(_OPERATORS.get(lower, lower), surface=lower)]
-    if lower in _TIMES and lowers[max(0, index - 2) : index] == ["in", "the"]:
-        return [Token(_TIMES[lower], surface=lower)]
-    if lower in classes["preposition"] and not (is_last and lower in _TELLING_LAST):
-        return [Token(lower, "link", lower, free=word.after_break)]
-    if lower in classes["negation"]:
-        return [Token(lower, "link", lower)]
-    if lower == "do" and (is_last or before == "to"):
-        return None
-    if lower in _OBJECTS and before in classes["preposition"] or lower in classes["second_ask"]:
-        return [Token(lower, surface=lower, weak=True)]
-    if lower in classes["stop"]:
-        return [_AND] if lower in {"and", "or"} else []
-    return None
+        token = Token(_OPERATORS.get(lower, lower), surface=lower)
+    elif lower in _TIMES and lowers[max(0, index - 2) : index] == ["in", "the"]:
+        token = Token(_TIMES[lower], surface=lower)
+    elif lower in classes["preposition"] and not (is_last and lower in _TELLING_LAST):
+        token = Token(lower, "link", lower, free=word.after_break)
+    elif lower in classes["negation"]:
+        token = Token(lower, "link", lower)
+    elif (lower in _OBJECTS and before in classes["preposition"]) or lower in classes["second_ask"]:
+        token = Token(lower, surface=lower, weak=True)
+    elif lower in {"and", "or"}:
+        token = _AND
+    elif lower in classes["stop"]:
+        return None if lower == "do" and (is_last or before == "to") else []
+    return None if token is None else [token]
 
 
 _TELLING_LAST = frozenset({"for", "in"})

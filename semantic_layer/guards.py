@@ -1,4 +1,4 @@
-"""Reasons why two texts may need different answers: each guard vetoes with one, or is silent. Pure."""
+"""Why two texts may need different answers: each guard vetoes with a reason, or is silent. Pure."""
 
 from collections import Counter
 from collections.abc import Callable

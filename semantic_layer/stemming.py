@@ -17,7 +17,8 @@ _IRREGULAR = {
     "spent": "spend", "spoke": "speak", "spoken": "speak", "stole": "steal", "stolen": "steal",
     "died": "die", "dying": "die", "dies": "die", "lying": "lie", "tying": "tie", "ties": "tie",
     "movies": "movie", "cookies": "cookie", "news": "news", "does": "do", "used": "use",
-    "less": "less", "this": "this", "these": "this", "getting": "get", "lives": "live", "knives": "knife", "wives": "wife",
+    "less": "less", "these": "this", "getting": "get", "this": "this", "lives": "live",
+    "knives": "knife", "wives": "wife",
     "leaves": "leave", "wolves": "wolf", "shelves": "shelf", "data": "data", "series": "series",
 }  # fmt: skip
 _BRITISH = (

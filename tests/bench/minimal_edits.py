@@ -12,12 +12,46 @@ from semantic_layer.resources import load_lines
 from semantic_layer.stemming import stem
 from tests.bench.pair_sets import LabelledPair
 
-_QUALIFIERS = (
-    "new online free extended temporary private commercial remote international digital used local "
-    "portable joint annual partial internal external professional electric wireless advanced basic "
-    "corporate domestic rural urban medical student monthly weekly emergency unpaid fixed flexible "
-    "shared expired refurbished"
-).split()
+_QUALIFIERS = [
+    "new",
+    "online",
+    "free",
+    "extended",
+    "temporary",
+    "private",
+    "commercial",
+    "remote",
+    "international",
+    "digital",
+    "used",
+    "local",
+    "portable",
+    "joint",
+    "annual",
+    "partial",
+    "internal",
+    "external",
+    "professional",
+    "electric",
+    "wireless",
+    "advanced",
+    "basic",
+    "corporate",
+    "domestic",
+    "rural",
+    "urban",
+    "medical",
+    "student",
+    "monthly",
+    "weekly",
+    "emergency",
+    "unpaid",
+    "fixed",
+    "flexible",
+    "shared",
+    "expired",
+    "refurbished",
+]
 _OPENINGS = ("Please tell me: ", "Hi, ", "um ", "so ", "Quick question, ", "Hello, ")
 _ENDINGS = (" Thanks!", " Thank you!", " please")
 _FRAMES = (
@@ -60,18 +94,18 @@ class Neighbours:
 
 
 def changed(text: str, similar: Similar, rng: random.Random) -> LabelledPair | None:
-    """Return the text with one content word exchanged, added or moved, so that the answer changes."""
+    """Return the text with one content word exchanged, added or moved: another answer."""
     words = text.split(" ")
     places = [i for i, word in enumerate(words) if similar(_core(word).casefold())]
     if not places:
         return None
     at = rng.choice(places)
     kind = rng.random()
-    if kind < 0.6:  # noqa: PLR2004  # shares chosen by hand, see the data statement
+    if kind < 0.6:  # shares chosen by hand, see the data statement
         other = rng.choice(similar(_core(words[at]).casefold()))
         is_name = at > 0 and words[at][0].isupper()
         words[at] = words[at].replace(_core(words[at]), other.capitalize() if is_name else other)
-    elif kind < 0.85:  # noqa: PLR2004
+    elif kind < 0.85:
         words.insert(at, rng.choice(_QUALIFIERS))
     else:
         there = rng.choice(places)
@@ -91,7 +125,7 @@ def retyped(text: str, rng: random.Random) -> LabelledPair | None:
 
 def _slip(text: str, rng: random.Random) -> str:
     at = rng.randrange(3, max(4, len(text) - 3))
-    if rng.random() < 0.5:  # noqa: PLR2004
+    if rng.random() < 0.5:
         return text[:at] + text[at + 1 :]
     return text[:at] + text[at + 1 : at + 2] + text[at : at + 1] + text[at + 2 :]
 

@@ -44,12 +44,26 @@ class SlowProxy:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
+        try:
             await asyncio.gather(
                 self._pass(reader, far_writer, late=False),
                 self._pass(far_reader, writer, late=True),
             )
+        finally:
+            for end in (writer, far_writer):
+                end.close()
+            self._tasks.discard(task)
+
+    async def close(self) -> None:
+        """Drop every connection."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _pass(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, late: bool
@@ -71,6 +85,7 @@ async def proxied(target: int) -> AsyncIterator[tuple[SlowProxy, int]]:
         yield proxy, server.sockets[0].getsockname()[1]
     finally:
         server.close()
+        await proxy.close()
 
 
 @pytest.mark.parametrize("timeout_s", ["2.0", "0.25"])

@@ -124,8 +124,8 @@ async def test_next_best_is_served_when_the_best_is_vetoed_expired_or_gone(house
     gone = await house.seed(SEED + " Thanks", CacheControl(no_cache=True))
     expired = CacheControl(no_cache=True, ttl_s=5)
     await house.seed(SEED + "!", expired)
-    for i in range(9):
-        await house.seed(f"How do I turn off updates{'!' * i}?", CacheControl(no_cache=True))
+    for i in range(12):
+        await house.seed(OPPOSITE, CacheControl(no_cache=True), temperature=i / 12 + 0.01)
     house.clock.now += 6
     assert gone is not None
     await house.store.delete("t", [gone])
@@ -135,7 +135,7 @@ async def test_next_best_is_served_when_the_best_is_vetoed_expired_or_gone(house
 
 
 async def test_point_is_removed_on_sight_when_its_entry_is_gone(house: House) -> None:
-    """A point without an entry is dropped by the look-up that meets it, never by an inspection."""
+    """A look-up drops a point without an entry; an inspection leaves it."""
     entry_id = await house.seed(SEED)
     assert entry_id is not None
     await house.store.delete("t", [entry_id])
@@ -203,7 +203,7 @@ async def test_only_exact_repeats_hit_when_semantic_is_off(house: House) -> None
 
 
 async def test_cut_answer_serves_exact_repeats_only_when_stored(house: House) -> None:
-    """An answer that ended by length is never found by likeness, also when it replaces a whole one."""
+    """A cut answer is never found by likeness, also when it replaces a whole one."""
     await house.seed(SEED)
     await house.seed(SEED, CacheControl(no_cache=True), cut=True)
     assert layer(await house.ask(SEED)) == "exact"
@@ -232,7 +232,7 @@ async def test_threshold_and_intent_are_the_callers_when_stricter(house: House) 
 
 
 async def test_long_text_is_kept_for_exact_repeats_when_past_the_window(house: House) -> None:
-    """A text past the embedder's window is never cut: no vector, a reason, and exact still works."""
+    """A text past the window is never cut: no vector, a reason; exact still works."""
     house.embedder.window_tokens = 40
     prefix = "Keep every reply short. " * 20
     one, other = prefix + "Name one metal.", prefix + "Explain how to boil an egg."

@@ -54,14 +54,14 @@ MISSES = [
     ("What is the capital of France?", "What is the capital of Germany?"),
     ("法国的首都是哪里？", "德国的首都是哪里？"),
     ("法国的首都是哪里？", "哪里不是法国的首都？"),
-    ("How do I reset the password on my home router?", "How do I reset my home router to factory settings?"),
+    ("How do I reset the password on my home router?", "How do I reset my home router to factory settings?"),  # noqa: E501
     ("Why do onions make people cry?", "Why do onions sprout in the cupboard?"),
-    ("How do I turn on automatic updates in Firefox?", "How do I turn off automatic updates in Firefox?"),
+    ("How do I turn on automatic updates in Firefox?", "How do I turn off automatic updates in Firefox?"),  # noqa: E501
     ("Is it legal to record a call with consent?", "Is it legal to record a call without consent?"),
     ("What changed in Python 3.11?", "What changed in Python 3.12?"),
     ("What is the function of a capacitor?", "What is the function of a transistor?"),
     ("What is the function of a valve?", "What is the function of a piston?"),
-    ("Translate 'good night' from Spanish into German.", "Translate 'good night' from German into Spanish."),
+    ("Translate 'good night' from Spanish into German.", "Translate 'good night' from German into Spanish."),  # noqa: E501
     ("Proofread my essay outline.", "Proofread your essay outline."),
     ("把人民币换成日元怎么算？", "把日元换成人民币怎么算？"),
     ("How do I reset my password?", "How do I reset my colleague's password?"),
@@ -134,7 +134,7 @@ async def test_trap_misses_when_the_answer_differs(
 @pytest.mark.parametrize(
     ("line", "one", "other"),
     [
-        ("Rule: keep every reply short, polite and free of jargon. ", "name one metal.", "explain how to boil an egg."),
+        ("Rule: keep every reply short, polite and free of jargon. ", "name one metal.", "explain how to boil an egg."),  # noqa: E501
         ("规则：回答要简短、礼貌、不用术语。", "问题：说出一种金属。", "问题：怎么煮鸡蛋？"),
     ],
 )  # fmt: skip

@@ -29,11 +29,14 @@ NOW = Clock().now
 CRAFTED = ["a", "a:b", "a%3Ab", "a\n", "a b", "", "{a}", "ä", "公司", "a\x00b"]
 
 
-@pytest_asyncio.fixture(params=["memory", "edge", "local", "server"])
+SERVER_URL = os.environ.get("STRATA_TEST_QDRANT_URL")
+INDEXES = ["memory", "edge", "local", *(["server"] if SERVER_URL else [])]
+
+
+@pytest_asyncio.fixture(params=INDEXES)
 async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[VectorIndex]:
     """Memory, the embedded engine, the server's adapter in local mode, and a server if named."""
     made: VectorIndex
-    server_url = os.environ.get("STRATA_TEST_QDRANT_URL")
     match request.param:
         case "memory":
             made = MemoryVectorIndex(DIM)
@@ -41,10 +44,8 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             made = EdgeVectorIndex(tmp_path, "c", DIM)
         case "local":
             made = ServerVectorIndex(AsyncQdrantClient(":memory:"), "c", DIM)
-        case _ if server_url is None:
-            pytest.skip("no Qdrant server: STRATA_TEST_QDRANT_URL is not set")
         case _:
-            made = ServerVectorIndex(connect(server_url), f"test-{uuid.uuid4().hex}", DIM)
+            made = ServerVectorIndex(connect(str(SERVER_URL)), f"test-{uuid.uuid4().hex}", DIM)
     yield made
     await made.close()
 

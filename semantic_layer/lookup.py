@@ -1,0 +1,45 @@
+"""One look-up on its way: what is known of it so far. Knows no store."""
+
+from dataclasses import dataclass, field
+
+from semantic_layer.entry import Entry
+from semantic_layer.outcome import Judgement, Reason
+from semantic_layer.request import CacheControl, CacheQuery
+from semantic_layer.vector_index import Vector
+
+
+@dataclass(slots=True)
+class Lookup:
+    """What a look-up has found out so far. ``scope`` None means exact repeats only."""
+
+    query: CacheQuery
+    control: CacheControl
+    key: str
+    now: float
+    text: str | None = None
+    scope: str | None = None
+    intent: str | None = None
+    threshold: float | None = None
+    embedding: Vector | None = None
+    reasons: list[Reason] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+
+    @property
+    def judgement(self) -> Judgement:
+        """What is known so far, without candidates."""
+        return Judgement(intent=self.intent, threshold=self.threshold, reasons=tuple(self.reasons))
+
+    def is_young(self, entry: Entry) -> bool:
+        """Say whether the caller takes an answer of this age."""
+        limit = self.control.max_age_s
+        return limit is None or self.now - entry.created_at <= limit
+
+    def may_lead_to(self, entry: Entry) -> bool:
+        """Say whether a point of this scope may still lead to this entry."""
+        return (
+            entry.scope == self.scope
+            and entry.tenant == self.query.tenant
+            and entry.text is not None
+            and not entry.exact_only
+            and entry.expires_at > self.now
+        )
