@@ -12,6 +12,7 @@ from semantic_layer.outcome import Candidate, Judgement, Reason, Verdict
 from semantic_layer.scorer import Scorer
 from semantic_layer.script import normalise
 
+_SAMPLES = ("What is it?", "这是什么？")  # read once ahead, so that word lists are loaded
 _LONG_TEXT = 4_000  # characters; beyond, only equal texts are judged
 
 
@@ -43,6 +44,8 @@ class Judge:
     def __init__(self, scorer: Scorer, knows_word: KnowsWord | None = None) -> None:
         self._scorer = scorer
         self._knows_word = knows_word
+        for sample in _SAMPLES:
+            analyse(sample)
 
     @property
     def least_similarity(self) -> float:

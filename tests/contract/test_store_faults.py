@@ -88,9 +88,9 @@ async def proxied(target: int) -> AsyncIterator[tuple[SlowProxy, int]]:
         await proxy.close()
 
 
-@pytest.mark.parametrize("timeout_s", ["2.0", "0.25"])
+@pytest.mark.parametrize(("timeout_s", "pool"), [("2.0", "2"), ("2.0", "32"), ("0.25", "2")])
 async def test_nobody_gets_anothers_answer_when_look_ups_are_cancelled(
-    start_stack: StartStack, redis_port: int, timeout_s: str
+    start_stack: StartStack, redis_port: int, timeout_s: str, pool: str
 ) -> None:
     """Half the clients hang up while the store is slow; every answer that comes is its own."""
     async with proxied(redis_port) as (proxy, port):
@@ -100,7 +100,7 @@ async def test_nobody_gets_anothers_answer_when_look_ups_are_cancelled(
                 toml=upstream_toml(fake.base_url),
                 LOCAL__MODEL="none",
                 REDIS__URL=f"redis://127.0.0.1:{port}/0",
-                REDIS__MAX_CONNECTIONS="2",
+                REDIS__MAX_CONNECTIONS=pool,
                 REDIS__TIMEOUT_S=timeout_s,
                 SEMANTIC__ENABLED="off",
             )
