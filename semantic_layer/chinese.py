@@ -28,7 +28,7 @@ _FRAMES = (
 _FRAME_WORDS = re.compile(
     r"为什么|什么时候|哪里|多少钱|多少|怎么办|怎么|哪个|哪些|什么|能不能|是不是|有没有|会不会|要不要|好不好"
 )
-_LINKS = frozenset("从到把被给对向比跟让将使于")
+_LINKS = frozenset("的从到把被给对向比跟让将使于")
 _ASPECTS = "会有被要想过"
 _TOKEN = re.compile(
     r"\d+(?:[.:/-]\d+)*|[A-Za-z]+(?:\+\+|#)?|[\u3400-\u9fff\uf900-\ufaff]|[+*/^=<>%]"

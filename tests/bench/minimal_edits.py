@@ -82,11 +82,17 @@ class Neighbours:
         self._words = list(words)
         self._place = {word: i for i, word in enumerate(words)}
         self._rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        self._found: dict[str, list[str]] = {}
 
     def __call__(self, word: str) -> list[str]:
         """Return the nearest words that are neither inflections nor synonyms."""
         if word not in self._place:
             return []
+        if word not in self._found:
+            self._found[word] = self._nearest(word)
+        return self._found[word]
+
+    def _nearest(self, word: str) -> list[str]:
         likeness = self._rows @ self._rows[self._place[word]]
         lexicon = english()
         found = [self._words[i] for i in np.argsort(-likeness)[1 : 2 * _NEAREST]]

@@ -74,6 +74,7 @@ def cold(tmp_path_factory: pytest.TempPathFactory, serving_models: Path) -> Iter
         yield stack.client
 
 
+@pytest.mark.slow
 def test_answers_are_as_alone_when_all_are_asked_at_once(client: Client, cold: Client) -> None:
     """Six on one prefix, twice, against a cold run of each on its own."""
     asked = prompts("geography")
@@ -93,6 +94,7 @@ def test_copies_agree_when_the_prefix_is_new_to_all(client: Client) -> None:
     assert_same(ask(client, messages), first)
 
 
+@pytest.mark.slow
 def test_answers_are_as_alone_when_warm_and_new_ones_mix(client: Client) -> None:
     """Three warm and three long new prompts at once."""
     warm = prompts("history")[:3]

@@ -206,6 +206,7 @@ def test_prompt_is_refused_when_it_is_longer_than_the_context(
     assert client.http.get("/admin/prefix/stats").json()["blocks"]["active"] == 0
 
 
+@pytest.mark.slow
 def test_answer_is_clamped_when_the_prompt_nearly_fills_the_context(client: Client) -> None:
     """A prompt of eight tokens less than the context leaves eight, and no front is cut."""
 

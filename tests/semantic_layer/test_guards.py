@@ -90,6 +90,8 @@ VETOES = {
         ("老师怎么评价学生？", "学生怎么评价老师？"),
         ("从北京到上海怎么走", "从上海到北京怎么走"),
         ("猫比狗聪明吗", "狗比猫聪明吗"),
+        ("哥哥的老婆叫什么", "老婆的哥哥叫什么？"),
+        ("Who is the owner of the boss?", "Who is the boss of the owner?"),
     ],
     "person": [
         ("Proofread my essay outline.", "Proofread your essay outline."),
