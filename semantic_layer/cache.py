@@ -136,7 +136,8 @@ class SemanticCache:
         """
         if self._refusal(query, replace(control, no_cache=False)) is not None:
             return None
-        look = self._start(query, control)
+        look = Lookup(query, control, exact_key(query, control.context), self._clock())
+        self._read_turn(look)
         if look.scope is not None and look.text is not None:
             try:
                 look.embedding = await self._parts.embed(look.text)
@@ -200,12 +201,14 @@ class SemanticCache:
         self, query: CacheQuery, control: CacheControl, observe: Observe | None
     ) -> tuple[Hit | Judgement, Lookup]:
         watch = Stopwatch(observe)
-        look = self._start(query, control)
+        look = Lookup(query, control, exact_key(query, control.context), self._clock())
         if not control.no_cache:
             entry = await self._exact(look)
             watch.lap("exact")
             if entry is not None:
-                return Hit("exact", entry, look.now - entry.created_at, look.judgement), look
+                self._set_intent(look, control.intent or entry.intent)
+                return _hit("exact", entry, look.now, look.judgement), look
+        self._read_turn(look)
         if look.scope is None or not await self._embedded(look, watch) or control.no_cache:
             return look.judgement, look
         decision = await self._nearest(look, watch)
@@ -214,22 +217,27 @@ class SemanticCache:
         judgement = replace(decision.judgement, intent=look.intent, threshold=look.threshold)
         if decision.entry is None:
             return judgement, look
+        if decision.entry.entry_id == look.key:  # written since the exact read
+            return _hit("exact", decision.entry, look.now, judgement), look
         return _hit("semantic", decision.entry, look.now, judgement), look
 
-    def _start(self, query: CacheQuery, control: CacheControl) -> Lookup:
-        look = Lookup(query, control, exact_key(query, control.context), self._clock())
-        turn = split(query, control)
+    def _read_turn(self, look: Lookup) -> None:
+        """Find out what similarity is judged on, the intent, and whether there is a scope."""
+        turn = split(look.query, look.control)
         if isinstance(turn, str):
             look.reasons.append(Reason("eligible", "skip", turn))
-            return look
+            return
         look.text = turn.text
-        look.intent = control.intent or self._detect(turn.text)
-        look.threshold = self.thresholds.of(look.intent, control.threshold)
-        if not (self.policy.semantic and control.semantic and self._parts.embedder):
+        self._set_intent(look, look.control.intent or self._detect(turn.text))
+        if not (self.policy.semantic and look.control.semantic and self._parts.embedder):
             look.reasons.append(Reason("eligible", "skip", "semantic look-up is off"))
-            return look
-        look.scope = scope_of(query, turn, control.context)
-        return look
+            return
+        look.scope = scope_of(look.query, turn, look.control.context)
+
+    def _set_intent(self, look: Lookup, intent: str | None) -> None:
+        look.intent = intent
+        if look.intent is not None:
+            look.threshold = self.thresholds.of(look.intent, look.control.threshold)
 
     async def _exact(self, look: Lookup) -> Entry | None:
         try:

@@ -53,9 +53,15 @@ class Comparison:
     def only_marks(self) -> tuple[frozenset[str], frozenset[str]]:
         """Return the words of sets and opposites that one text has and the other lacks."""
         one, other = self.one.marks, self.other.marks
-        free_one = {token.norm for token in self.only_one}
-        free_other = {token.norm for token in self.only_other}
+        free_one = {token.norm for token in self.only_one} | self._lone_links(self.one, self.other)
+        free_other = {t.norm for t in self.only_other} | self._lone_links(self.other, self.one)
         return _free(one - other, free_one), _free(other - one, free_other)
+
+    @staticmethod
+    def _lone_links(here: Analysis, there: Analysis) -> set[str]:
+        """Return the linking words ("on", "before") of one text that the other never uses."""
+        used = {token.norm for token in there.tokens}
+        return {t.norm for t in here.tokens if t.kind == "link" and t.norm not in used}
 
 
 def compare(one: Analysis, other: Analysis, knows_word: KnowsWord | None = None) -> Comparison:

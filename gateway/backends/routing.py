@@ -1,5 +1,6 @@
 """Which backend serves which model."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from gateway.backends.base import Backend, ModelInfo, PartHealth
@@ -29,7 +30,8 @@ class Backends:
 
     async def health(self) -> Mapping[str, PartHealth]:
         """Return each backend's state by its name."""
-        return {backend.name: await backend.health() for backend in self._backends}
+        states = await asyncio.gather(*(backend.health() for backend in self._backends))
+        return {b.name: state for b, state in zip(self._backends, states, strict=True)}
 
     async def close(self) -> None:
         """Close them all."""

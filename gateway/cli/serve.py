@@ -63,6 +63,7 @@ def _print(settings: Settings, *, as_json: bool) -> None:
 
 
 def _serve(settings: Settings) -> None:
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # the embedder's threads; see prefix_layer
     try:
         port = free_port(settings.host, settings.port)
         _prepare_models(settings)
