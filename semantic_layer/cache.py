@@ -7,11 +7,9 @@ miss, never an error.
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
-
-from semantic_layer.canonical import exact_key, request_fields, scope_of
+from semantic_layer.canonical import exact_key, scope_of
 from semantic_layer.conversation import split
 from semantic_layer.decision import Decision, Found, Judge
 from semantic_layer.embedding import Embedder
@@ -27,7 +25,8 @@ from semantic_layer.response_store import Page, ResponseStore, Selector
 from semantic_layer.scorer import Scorer
 from semantic_layer.thresholds import Thresholds
 from semantic_layer.upkeep import PartState, Upkeep
-from semantic_layer.vector_index import Point, Vector, VectorIndex
+from semantic_layer.vector_index import VectorIndex
+from semantic_layer.writer import EntryWriter
 
 
 class SemanticCache:
@@ -66,6 +65,7 @@ class SemanticCache:
         self._clock = clock
         self._observe = observe
         self._parts = GuardedParts(store, index, embedder, self.policy, on_failure)
+        self._writer = EntryWriter(self._parts, self.policy, clock)
         self._upkeep = Upkeep(self._parts, clock)
 
     async def lookup(self, query: CacheQuery, control: CacheControl) -> Outcome:
@@ -114,7 +114,9 @@ class SemanticCache:
         if not outcome.may_store:
             return None
         try:
-            return await self._keep(query, control, outcome, answer, answer_text, exact_only)
+            return await self._writer.write(
+                query, control, outcome, answer, answer_text=answer_text, exact_only=exact_only
+            )
         except StoreUnavailable:
             return None
 
@@ -144,7 +146,9 @@ class SemanticCache:
             except TextTooLong:
                 look.scope = None
         miss = Miss(look.key, look.scope, look.text, look.embedding, True, look.judgement)
-        return await self._keep(query, control, miss, answer, answer_text, exact_only)
+        return await self._writer.write(
+            query, control, miss, answer, answer_text=answer_text, exact_only=exact_only
+        )
 
     async def browse(self, selector: Selector, cursor: str | None, limit: int) -> Page:
         """Return a page of entries, newest first.
@@ -302,53 +306,8 @@ class SemanticCache:
         except StoreUnavailable:
             return
 
-    async def _keep(
-        self,
-        query: CacheQuery,
-        control: CacheControl,
-        miss: Miss,
-        answer: bytes,
-        answer_text: str,
-        exact_only: bool,
-    ) -> str | None:
-        now = self._clock()
-        ttl_s = self.policy.ttl_of(miss.judgement.intent, control.ttl_s)
-        if ttl_s <= 0:
-            return None
-        entry = Entry(
-            entry_id=miss.key,
-            tenant=query.tenant,
-            namespace=query.namespace,
-            model=query.model,
-            model_fingerprint=query.model_fingerprint,
-            answer=answer,
-            created_at=now,
-            expires_at=now + ttl_s,
-            intent=miss.judgement.intent,
-            scope=miss.scope,
-            text=miss.text,
-            answer_text=answer_text,
-            exact_only=exact_only,
-            tags=control.tags,
-            request=_request_json(query.request),
-        )
-        await self._parts.put(entry)
-        if miss.scope is not None and miss.embedding is not None and not exact_only:
-            await self._parts.upsert(_point(entry, miss.scope, miss.embedding))
-        return entry.entry_id
-
 
 def _hit(
     layer: Literal["exact", "semantic"], entry: Entry, now: float, judgement: Judgement
 ) -> Hit:
     return Hit(layer, entry, max(0.0, now - entry.created_at), judgement)
-
-
-def _point(entry: Entry, scope: str, vector: Vector) -> Point:
-    return Point(
-        entry.entry_id, entry.tenant, scope, entry.intent, entry.expires_at, entry.tags, vector
-    )
-
-
-def _request_json(request: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(request_fields(request))
