@@ -41,7 +41,7 @@ check: $(VENV)/.dev ## lint, types, import rules
 bench: $(VENV)/.dev ## measure this machine
 	@$(BIN)/strata models prepare
 	@for bench in $(wildcard tests/bench/bench_*.py); do \
-	  echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
+	  echo "== $$bench"; $(BIN)/python -m tests.bench.$$(basename $$bench .py) || exit 1; done
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Strata needs Python 3.11, 3.12 or 3.13 (make … PYTHON=/path)" >&2; exit 1; }

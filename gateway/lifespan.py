@@ -29,6 +29,7 @@ from semantic_layer import (
     Scorer,
     SemanticCache,
     ThreadedEmbedder,
+    Thresholds,
     Valkey,
     VectorIndex,
     collection_name,
@@ -62,6 +63,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             embedder=embedder,
             policy=_policy(settings),
             scorer=await Scorer.matching(embedder) if embedder else None,
+            thresholds=Thresholds.within(settings.semantic.wrong_hit_budget),
             observe=metrics.observe_lookup,
             on_failure=metrics.count_store_failure,
         )

@@ -17,6 +17,8 @@ PRIORS: Mapping[str, float] = MappingProxyType(
         "general": 0.92,
     }
 )
+PRIOR_BUDGET = 0.01
+DEFAULT_PRIOR = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,20 @@ class Thresholds:
     priors: Mapping[str, float] = field(default_factory=lambda: PRIORS)
     calibrated: Mapping[str, float] = field(default_factory=dict)
     manual: Mapping[str, float] = field(default_factory=dict)
-    default: float = 0.95
+    default: float = DEFAULT_PRIOR
+
+    @classmethod
+    def within(cls, budget: float) -> "Thresholds":
+        """Return priors for a budget (0..1), the wrong share among served hits to aim at.
+
+        The priors are meant for `PRIOR_BUDGET`; another budget moves each threshold's distance to
+        certainty in proportion, so 0 admits equal texts only.
+        """
+        share = budget / PRIOR_BUDGET
+        return cls(
+            priors={intent: max(0.0, 1 - (1 - prior) * share) for intent, prior in PRIORS.items()},
+            default=max(0.0, 1 - (1 - DEFAULT_PRIOR) * share),
+        )
 
     def of(self, intent: str, asked: float | None = None) -> float:
         """Return the threshold; a caller's wish only ever makes it stricter."""

@@ -1,11 +1,12 @@
 """Time the engine against plain transformers in one run: TTFT cold and warm, decode, twins.
 
-usage: python tests/bench/bench_engine.py MODEL_FOLDER [--prompt 920] [--shared 896] [--threads 2]
+usage: python -m tests.bench.bench_engine [MODEL_FOLDER] [--prompt 920] [--shared 896] [--threads 2]
 
 Prints medians and ratios (transformers time over engine time: above 1 the engine is faster).
 """
 
 import argparse
+import os
 import random
 import statistics
 import time
@@ -16,6 +17,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM
 
+from gateway.bundled import default_models_dir, prepare
 from prefix_layer.config import EngineConfig
 from prefix_layer.engine import Engine
 from prefix_layer.messages import Generate, Sampling
@@ -80,18 +82,19 @@ def show(name: str, engine_s: float, transformers_s: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", type=Path)
+    parser.add_argument("model", type=Path, nargs="?", help="default: the bundled model")
     parser.add_argument("--prompt", type=int, default=920)
     parser.add_argument("--shared", type=int, default=896)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--dtype", default="float32")
     options = parser.parse_args()
+    folder = options.model or prepare(default_models_dir(os.environ)).chat_path
     begin = time.perf_counter()
-    engine = Engine(EngineConfig(options.model, dtype=options.dtype, num_threads=options.threads))
+    engine = Engine(EngineConfig(folder, dtype=options.dtype, num_threads=options.threads))
     load_s = time.perf_counter() - begin
     clock, vocab_size = Clock(engine), engine.ready.vocab_size
     dtype = getattr(torch, engine.ready.dtype)
-    plain = AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype).eval()
+    plain = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
 
     def fresh(seed: int) -> list[int]:
         return random_prompt(options.prompt, seed, vocab_size)

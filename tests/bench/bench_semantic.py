@@ -1,22 +1,24 @@
 """Measure the semantic decision: what is served and how much of it is wrong, and what it costs.
 
-usage: python -m tests.bench.bench_semantic PAIR_SETS_FOLDER EMBEDDER_FOLDER [--entries N] [--json]
+usage: python -m tests.bench.bench_semantic [--sets FOLDER] [--embedder FOLDER] [--entries N]
 
 Each pair is judged as if its first text were stored and its second asked, at default thresholds.
 Intervals: Clopper-Pearson, 95%. ``wrong/served`` is what a user meets, ``wrong/all`` what the set
 holds. Labels of Quora and LCQMC are noisy: read their wrong shares as upper bounds.
 """
 
+import argparse
 import asyncio
 import json
+import os
 import statistics
-import sys
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from scipy.stats import beta
 
+from gateway.bundled import default_models_dir, prepare
 from semantic_layer import (
     CacheControl,
     CacheQuery,
@@ -165,7 +167,25 @@ def _entry(text: str) -> Entry:
     )
 
 
+def read_options() -> argparse.Namespace:
+    """Read the command line; absent pair sets are said by name, never taken for measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    sets = os.environ.get("STRATA_BENCH", "../shared/data/semantic")
+    parser.add_argument("--sets", type=Path, default=Path(sets), help="folder of labelled pairs")
+    parser.add_argument("--embedder", type=Path, default=None, help="default: the bundled one")
+    parser.add_argument("--entries", type=int, default=1_000, help="entries of the look-ups")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    count = int(arguments[arguments.index("--entries") + 1]) if "--entries" in arguments else 1_000
-    main(Path(arguments[0]), Path(arguments[1]), num_entries=count, as_json="--json" in arguments)
+    options = read_options()
+    if options.sets.is_dir():
+        main(
+            options.sets,
+            options.embedder or prepare(default_models_dir(os.environ)).embedder_path,
+            num_entries=options.entries,
+            as_json=options.json,
+        )
+    else:
+        print(f"left out: no labelled pairs in {options.sets}; name their folder in STRATA_BENCH")
