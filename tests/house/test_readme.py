@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli import COMMANDS, strata
-from gateway.settings import NOT_SETTINGS, variables
+from gateway.settings import NOT_SETTINGS, load_settings, variables
 from tests.contract.stack import Stack, serving, until
 
 ROOT = Path(__file__).parents[2]
