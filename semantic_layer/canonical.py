@@ -93,7 +93,7 @@ def _fields(request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Drop nulls outside JSON schemas and join message content that is text parts only."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {
             name: item if name in _SCHEMAS else _plain(_joined(item) if name == "content" else item)
             for name, item in value.items()
@@ -114,7 +114,7 @@ def _joined(content: Any) -> Any:
 
 def _is_text(part: Any) -> bool:
     return (
-        isinstance(part, Mapping)
+        isinstance(part, dict)
         and part.keys() == {"type", "text"}
         and part["type"] in _TEXT_PARTS
         and isinstance(part["text"], str)
@@ -122,15 +122,11 @@ def _is_text(part: Any) -> bool:
 
 
 def _encode(value: Any, out: bytearray) -> None:
-    if value is None or isinstance(value, bool):
-        out += {None: b"n", True: b"t", False: b"f"}[value]
-    elif isinstance(value, int | float):
-        _encode_number(value, out)
-    elif isinstance(value, str):
+    if isinstance(value, str):
         data = value.encode("utf-8", "surrogatepass")
         out += b"s%d:" % len(data)
         out += data
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         out += b"m%d:" % len(value)
         for name in sorted(value):
             _encode(name, out)
@@ -139,6 +135,10 @@ def _encode(value: Any, out: bytearray) -> None:
         out += b"l%d:" % len(value)
         for item in value:
             _encode(item, out)
+    elif value is None or isinstance(value, bool):
+        out += {None: b"n", True: b"t", False: b"f"}[value]
+    elif isinstance(value, int | float):
+        _encode_number(value, out)
     else:
         raise TypeError(f"not JSON: {type(value).__name__}")
 
