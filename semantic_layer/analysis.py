@@ -6,6 +6,7 @@ from typing import Literal
 
 Kind = Literal["word", "number", "link"]
 Language = Literal["en", "zh", "other"]
+Role = Literal["", "subject", "object"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,10 @@ class Analysis:
 
     ``frame`` is what kind of thing is asked (how, why, when …, yes-no), ``modal`` how (can, should,
     must). ``codes`` are code, URLs and addresses; ``quotes`` the quoted texts, whose words are
-    tokens too. ``owners`` are persons of possessives, ``persons`` those of subjects and objects.
-    ``marks`` are the words of sets and opposites that the text contains.
+    tokens too. ``owners`` are persons of possessives, ``persons`` those of subjects and objects,
+    ``roles`` the same in the order in which they come. ``role_asked`` tells "who saw him" (subject)
+    from "whom did he see"; ``is_passive`` that something is done by someone. ``marks`` are the
+    words of sets and opposites that the text contains.
     """
 
     text: str
@@ -45,6 +48,9 @@ class Analysis:
     num_negations: int = 0
     owners: frozenset[str] = frozenset()
     persons: frozenset[str] = frozenset()
+    roles: tuple[str, ...] = ()
+    role_asked: Role = ""
+    is_passive: bool = False
     codes: tuple[str, ...] = ()
     quotes: tuple[str, ...] = ()
     marks: frozenset[str] = frozenset()

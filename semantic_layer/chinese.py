@@ -3,9 +3,10 @@
 import re
 from functools import cache
 
-from semantic_layer.analysis import Analysis, Token
+from semantic_layer.analysis import Analysis, Role, Token
 from semantic_layer.lexicon import Lexicon, chinese
 from semantic_layer.numerals import digits_for_chinese
+from semantic_layer.resources import load_lines
 from semantic_layer.script import Payloads
 from semantic_layer.stemming import stem
 
@@ -17,7 +18,7 @@ _FRAMES = (
     ("why", re.compile(r"为什么|原因")),
     ("when", re.compile(r"什么时候|几点|几号|哪天|哪年|多久")),
     ("where", re.compile(r"哪里|哪个(?:城市|国家|省|市)|在哪")),
-    ("who", re.compile(r"谁")),
+    ("who", re.compile(r"谁(?!都)")),
     ("howmuch", re.compile(r"多少钱")),
     ("howmany", re.compile(r"多少")),
     ("how", re.compile(r"怎么")),
@@ -30,6 +31,12 @@ _FRAME_WORDS = re.compile(
 )
 _LINKS = frozenset("的从到把被给对向比跟让将使于")
 _ASPECTS = "会有被要想过"
+_DONE = re.compile(r"了(?:吗|么|没有?)?[?？!！。 ]*$")
+_COPULA = re.compile(r"(?:什么|谁)是|是(?:什么|谁)")
+_OPENS_ASKING = re.compile(r"\s*(?:什么|谁)")
+_FROM = re.compile(r"从(?=.{1,12}到)")
+_SAY = re.compile(r"用([\u4e00-\u9fff]{1,4}[语文])怎么[说讲]")
+_WITHIN = re.compile(r"在\s*([a-z][a-z0-9+#. ]*?)\s*(?:中|里面|里)")
 _TOKEN = re.compile(
     r"\d+(?:[.:/-]\d+)*|[A-Za-z]+(?:\+\+|#)?|[\u3400-\u9fff\uf900-\ufaff]|[+*/^=<>%]"
 )
@@ -39,15 +46,18 @@ _PERSONS = {"first": "我咱俺", "second": "你您", "third_m": "他", "third_f
 def analyse_chinese(text: str, payloads: Payloads) -> Analysis:
     """Take a text apart by Chinese rules."""
     lexicon = chinese()
-    plain = _unify(digits_for_chinese(payloads.rest.casefold()))
+    plain = _any_of("asking").sub(" ", payloads.rest.casefold().translate(_simplified()))
+    plain = _unify(digits_for_chinese(_FROM.sub("", _WITHIN.sub(r"\1", plain))))
+    plain = _SAY.sub(r"翻译成\1", plain)
     frame = next((name for name, pattern in _FRAMES if pattern.search(plain)), "")
-    rest = _any_of("stop").sub(" ", _FRAME_WORDS.sub(" ", plain))
+    rest = _any_of("stop").sub(_kept_all if frame == "yesno" else " ", _FRAME_WORDS.sub(" ", plain))
     return Analysis(
         text=text,
         language="zh",
         tokens=tuple(_tokens(rest, lexicon)),
         frame=frame,
-        modal="".join(sign for sign in _ASPECTS if sign in _A_NOT_A.sub("", plain)),
+        modal=_modal(plain, frame),
+        role_asked=_role_asked(plain, frame),
         num_negations=_negations(plain, lexicon),
         owners=frozenset(),
         persons=frozenset(
@@ -57,6 +67,23 @@ def analyse_chinese(text: str, payloads: Payloads) -> Analysis:
         quotes=payloads.quotes,
         marks=frozenset(_marks().findall(plain)),
     )
+
+
+def _modal(plain: str, frame: str) -> str:
+    signs = "".join(sign for sign in _ASPECTS if sign in _A_NOT_A.sub("", plain))
+    return f"{signs}了" if frame == "yesno" and _DONE.search(plain) else signs
+
+
+def _role_asked(plain: str, frame: str) -> Role:
+    """Tell "what causes it" (what comes first) from "what does it cause"."""
+    if frame not in {"what", "who"} or _COPULA.search(plain):
+        return ""
+    return "subject" if _OPENS_ASKING.match(plain) else "object"
+
+
+def _kept_all(stop: re.Match[str]) -> str:
+    """Keep "all", "still" and "only then" where yes or no is asked; elsewhere they add little."""
+    return stop[0] if stop[0] in chinese().classes["kept"] else " "
 
 
 def _negations(plain: str, lexicon: Lexicon) -> int:
@@ -82,6 +109,12 @@ def _unify(text: str) -> str:
     """Write every group of interchangeable words as its first member."""
     pattern, names = _synonyms()
     return pattern.sub(lambda match: names[match[0]], text)
+
+
+@cache
+def _simplified() -> dict[int, str]:
+    pairs = " ".join(load_lines("traditional.zh.txt")).split()
+    return {ord(pair[0]): pair[1] for pair in pairs}
 
 
 @cache

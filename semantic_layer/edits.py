@@ -55,6 +55,8 @@ class Comparison:
         one, other = self.one.marks, self.other.marks
         free_one = {token.norm for token in self.only_one} | self._lone_links(self.one, self.other)
         free_other = {t.norm for t in self.only_other} | self._lone_links(self.other, self.one)
+        free_one |= one - {token.norm for token in self.one.tokens}
+        free_other |= other - {token.norm for token in self.other.tokens}
         return _free(one - other, free_one), _free(other - one, free_other)
 
     @staticmethod

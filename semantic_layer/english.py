@@ -1,8 +1,9 @@
 """Take an English text apart; other space-separated languages get the same, with less insight."""
 
+from dataclasses import replace
 from itertools import pairwise
 
-from semantic_layer.analysis import Analysis, Language, Token
+from semantic_layer.analysis import Analysis, Language, Role, Token
 from semantic_layer.english_words import Word, read_words
 from semantic_layer.frames import find_frame
 from semantic_layer.lexicon import Lexicon, english
@@ -20,7 +21,7 @@ _TIMES = {"morning": "am", "afternoon": "pm", "evening": "pm"}
 def analyse_english(text: str, payloads: Payloads, language: Language = "en") -> Analysis:
     """Take a text apart by English rules."""
     lexicon = english()
-    words = read_words(payloads.rest, lexicon)
+    words = _without_request(read_words(payloads.rest, lexicon), lexicon)
     lowers = [word.lower for word in words]
     starts = [i for i, word in enumerate(words) if word.starts or word.after_break]
     frame, used = find_frame(lowers, starts)
@@ -33,18 +34,26 @@ def analyse_english(text: str, payloads: Payloads, language: Language = "en") ->
         tokens=tokens,
         frame=frame,
         modal=_modal(lowers, frame, lexicon),
-        tense=_tense(lowers, lexicon),
+        tense=_tense(lowers, frame, lexicon),
         num_negations=sum(lower in classes["negation"] for lower in lowers),
         owners=_persons(lowers, "owner_", lexicon),
         persons=_persons(lowers, "", lexicon),
+        roles=_roles([word.lower for word in kept], lexicon),
+        role_asked=_role_asked(frame, lowers, lexicon),
+        is_passive="by" in lowers[:-1] and not classes["be"].isdisjoint(lowers),
         codes=payloads.codes,
         quotes=payloads.quotes,
         marks=frozenset(
-            token.norm
-            for token in tokens
-            if token.norm in lexicon.sets or token.norm in lexicon.opposites
+            norm
+            for norm in (*(token.norm for token in tokens), *_pointers(kept, lexicon))
+            if norm in lexicon.sets or norm in lexicon.opposites
         ),
     )
+
+
+def _pointers(words: list[Word], lexicon: Lexicon) -> list[str]:
+    """Return the words that point or count but are no tokens ("this", "some")."""
+    return [stem(word.lower) for word in words if word.lower in lexicon.classes["linked"]]
 
 
 def _persons(lowers: list[str], prefix: str, lexicon: Lexicon) -> frozenset[str]:
@@ -53,7 +62,37 @@ def _persons(lowers: list[str], prefix: str, lexicon: Lexicon) -> frozenset[str]
     )
 
 
+def _roles(lowers: list[str], lexicon: Lexicon) -> tuple[str, ...]:
+    """Name the persons in the order in which they come, each once."""
+    found = (person for lower in lowers for person in _ACTORS if lower in lexicon.classes[person])
+    return tuple(dict.fromkeys(found))
+
+
+def _without_request(words: list[Word], lexicon: Lexicon) -> list[Word]:
+    """Read "can you suggest" as "suggest"."""
+    lowers = [word.lower for word in words[: len(_CAN_YOU) + 1]]
+    asks = len(lowers) > len(_CAN_YOU) and lowers[0] in _CAN_YOU[0] and lowers[1] == _CAN_YOU[1]
+    if asks and lowers[-1] in lexicon.classes["request"]:
+        return [replace(words[2], starts=True), *words[3:]]
+    return words
+
+
+_CAN_YOU = (frozenset({"can", "could", "would", "will"}), "you")
+
+
+def _role_asked(frame: str, lowers: list[str], lexicon: Lexicon) -> Role:
+    """Tell "whom did he see" from "who saw him"."""
+    if frame not in _ASKING_A_THING or "how" in lowers:
+        return ""
+    if not _DOES.isdisjoint(lowers):
+        return "object"
+    return "subject" if lexicon.classes["be"].isdisjoint(lowers) else ""
+
+
+_ASKING_A_THING = frozenset({"who", "what", "which"})
+_DOES = frozenset({"do", "does", "did"})
 _PERSONS = ("first", "second", "third_m", "third_f", "third_p")
+_ACTORS = (*_PERSONS, "third_s")
 
 
 def _modal(lowers: list[str], frame: str, lexicon: Lexicon) -> str:
@@ -62,9 +101,13 @@ def _modal(lowers: list[str], frame: str, lexicon: Lexicon) -> str:
     return "" if modal == "can" and frame not in {"yesno", ""} else modal
 
 
-def _tense(lowers: list[str], lexicon: Lexicon) -> str:
-    is_going = any(pair == ("going", "to") for pair in pairwise(lowers))
-    return "future" if is_going else _first_class(lowers, ("past", "future"), lexicon) or "present"
+def _tense(lowers: list[str], frame: str, lexicon: Lexicon) -> str:
+    pairs = set(pairwise(lowers))
+    if ("going", "to") in pairs:
+        return "future"
+    tense = _first_class(lowers, ("past", "future"), lexicon) or "present"
+    is_general = (frame == "howlong" and "take" in lowers) or ("will", "not") in pairs
+    return "present" if tense == "future" and is_general and frame != "yesno" else tense
 
 
 def _first_class(lowers: list[str], names: tuple[str, ...], lexicon: Lexicon) -> str:
@@ -157,9 +200,9 @@ def _grammar_word(
     elif lower in _TIMES and lowers[max(0, index - 2) : index] == ["in", "the"]:
         token = Token(_TIMES[lower], surface=lower)
     elif lower in classes["preposition"] and not (is_last and lower in _TELLING_LAST):
-        token = Token(lower, "link", lower, free=word.after_break)
-    elif lower in classes["negation"]:
-        token = Token(lower, "link", lower)
+        token = Token(_SAME_LINKS.get(lower, lower), "link", lower, free=word.after_break)
+    elif lower in classes["negation"] or lower in classes["clause"]:
+        token = Token(stem(lower), "link", lower)
     elif (lower in _OBJECTS and before in classes["preposition"]) or lower in classes["second_ask"]:
         token = Token(lower, surface=lower, weak=True)
     elif lower in {"and", "or"}:
@@ -169,6 +212,7 @@ def _grammar_word(
     return None if token is None else [token]
 
 
+_SAME_LINKS = {"into": "to", "onto": "on", "upon": "on", "till": "until", "towards": "toward"}
 _TELLING_LAST = frozenset({"for", "in"})
 _OBJECTS = frozenset({"me", "you", "him", "her", "us", "them"})
 

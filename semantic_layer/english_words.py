@@ -8,12 +8,19 @@ from dataclasses import dataclass, replace
 
 from semantic_layer.lexicon import Lexicon
 
+_EXTENSIONS = (
+    "txt|md|csv|tsv|json|xml|html?|css|ya?ml|toml|ini|cfg|conf|log|sql|py|js|ts|jsx|tsx|sh|c|h|cpp|rs"
+    "|go|java|rb|php|pdf|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|mp[34]|wav|zip|tar|gz|exe"
+)
 _CHUNK = re.compile(
-    r"(?P<mixed>(?<![^\W_])(?=[^\W_]*\d)(?=[^\W_]*[^\W\d_])[^\W_]+(?![^\W_]))"
+    r"(?P<file>(?<![\w.])(?!(?:node|vue|next|react|express|d3|three)\.)[\w-]+\.(?:"
+    + _EXTENSIONS
+    + r")\b)"
+    r"|(?P<mixed>(?<![^\W_])(?=[^\W_]*\d)(?=[^\W_]*[^\W\d_])[^\W_]+(?![^\W_]))"
     r"|(?P<acronym>(?<![^\W_])(?:[^\W\d_]\.){2,})"
     r"|(?P<number>[$£€¥]?\d+(?:[.,:/-]\d+)*)"
     r"|(?P<word>[^\W\d_]+(?:'[^\W\d_]+)*(?:\+\+|\#(?!\w))?)"
-    r"|(?P<operator>[+*/^=<>×÷%°]|(?<=\s)-(?=\s|\d))"
+    r"|(?P<operator>[+*/^=<>×÷%°]|(?<=\s)-(?=\s|\d)|(?<!\S)[!&~](?=\w))"
     r"|(?P<break>[,;:.!?()](?=\s|$))"
     r"|(?P<symbol>[\u2190-\u2bff\u3200-\u33ff\U0001f000-\U0001faff])"
 )

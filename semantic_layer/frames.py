@@ -17,8 +17,14 @@ def _frames() -> tuple[tuple[str, re.Pattern[str]], ...]:
             (line.partition(":") for line in load_lines("frames.en.txt"))]  # fmt: skip
     parts = dict(rows[:2])
     return tuple(
-        (name, re.compile(rf"(?<!\S)(?:{_filled(rule, parts)})(?!\S)")) for name, rule in rows[2:]
+        (name, re.compile(rf"(?<!\S)(?:{_filled(rule, parts)}){_end_of(rule)}"))
+        for name, rule in rows[2:]
     )
+
+
+def _end_of(rule: str) -> str:
+    """Return the border after a rule; a rule that only looks ahead uses no word up."""
+    return "" if rule.startswith("(?=") else r"(?!\S)"
 
 
 def _filled(rule: str, parts: dict[str, str]) -> str:
@@ -43,7 +49,6 @@ def find_frame(lowers: list[str], starts: list[int]) -> tuple[str, frozenset[int
     opens = bool(lowers) and lowers[0] in _YES_NO
     if best is not None and not (opens and best[0] > 0 and best[2] != "how"):
         first = joined[: best[0]].count(" ")
-        return best[2], frozenset(
-            range(first, first + joined[best[0] : best[3]].strip().count(" ") + 1)
-        )
+        num_words = len(joined[best[0] : best[3]].split())
+        return best[2], frozenset(range(first, first + num_words))
     return ("yesno" if first_yes_no else ""), frozenset()

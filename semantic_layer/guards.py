@@ -1,11 +1,14 @@
 """Why two texts may need different answers: each guard vetoes with a reason, or is silent. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 
 from semantic_layer.edits import Comparison
+from semantic_layer.likeness import are_counterparts
 from semantic_layer.outcome import Reason
 from semantic_layer.script import fold
+from semantic_layer.stemming import is_past_of
 
 Guard = Callable[[Comparison], str | None]
 _SWAP_COVERAGE = 0.7
@@ -57,7 +60,8 @@ def polarity(c: Comparison) -> str | None:
     ones, others = _only_words(c)
     for a in sorted(ones):
         for b in sorted(others):
-            if c.lexicon.are_opposites(a, b) or _is_prefixed(a, b) or _is_prefixed(b, a):
+            is_prefixed = _is_prefixed(a, b) or _is_prefixed(b, a)
+            if c.lexicon.are_opposites(a, b) or is_prefixed or are_counterparts(a, b):
                 return f"{a} / {b}"
     return None
 
@@ -80,10 +84,41 @@ def person(c: Comparison) -> str | None:
     one, other = c.one.owners, c.other.owners
     if one and other and one.isdisjoint(other) and not _is_impersonal(c):
         return f"{'/'.join(sorted(one))} / {'/'.join(sorted(other))}"
-    if c.one.language == "zh":
+    if c.one.language == "zh" or _is_personal(c):
         one, other = c.one.persons, c.other.persons
         if one and other and one.isdisjoint(other):
             return f"{'/'.join(sorted(one))} / {'/'.join(sorted(other))}"
+    return None
+
+
+def roles(c: Comparison) -> str | None:
+    """The same persons act and suffer the other way round."""
+    one, other = c.one.roles, c.other.roles
+    if one == other or len(one) == 1 or sorted(one) != sorted(other):
+        return None
+    return f"{'/'.join(one)} / {'/'.join(other)}"
+
+
+def tense(c: Comparison) -> str | None:
+    """What happens became what happened."""
+    for pair in c.pairs:
+        one, other = (
+            t.surface.casefold() for t in (c.one.tokens[pair.one], c.other.tokens[pair.other])
+        )
+        if pair.how == "same" and (is_past_of(one, other) or is_past_of(other, one)):
+            return f"{one} / {other}"
+    return None
+
+
+def scope(c: Comparison) -> str | None:
+    """A word such as "only" stands before something else."""
+    if c.order == "same":
+        return None
+    places = {pair.one: pair.other for pair in c.pairs}
+    for i, token in enumerate(c.one.tokens[:-1]):
+        is_scope = token.surface.casefold() in c.lexicon.classes.get("scope", ())
+        if is_scope and i in places and places.get(i + 1) != places[i] + 1:
+            return f"what {token.surface!r} goes with"
     return None
 
 
@@ -114,10 +149,19 @@ _LIKE_FRAMES = (
 
 
 def direction(c: Comparison) -> str | None:
-    """The same words in another order."""
+    """The same words in another order, or in the same order with the roles exchanged."""
+    if c.order != "same" and {c.one.role_asked, c.other.role_asked} == {"subject", "object"}:
+        return "who does it and to whom"
+    if c.order == "same" and c.coverage >= _SWAP_COVERAGE and _is_one_passive(c):
+        return "who does it and by whom"
     if c.order != "swapped" or c.coverage < _SWAP_COVERAGE or _is_key_words(c):
         return None
     return "the same words in another order"
+
+
+def _is_one_passive(c: Comparison) -> bool:
+    by_one, by_other = (any(t.norm == "by" for t in side.tokens) for side in (c.one, c.other))
+    return by_one != by_other and c.one.is_passive != c.other.is_passive
 
 
 _DIRECTED = frozenset({"from", "to", "into", "onto", "than", "vs", "versus", "by", "over", "under"})
@@ -144,6 +188,9 @@ GUARDS: dict[str, Guard] = {
     "polarity": polarity,
     "exclusive": exclusive,
     "person": person,
+    "roles": roles,
+    "tense": tense,
+    "scope": scope,
     "names": names,
     "asked": asked,
     "direction": direction,
@@ -159,6 +206,17 @@ def _only_words(c: Comparison) -> tuple[set[str], set[str]]:
 
 def _is_prefixed(word: str, root: str) -> bool:
     return len(root) > 2 and any(word == prefix + root for prefix in _PREFIXES)  # noqa: PLR2004
+
+
+_SELF = re.compile(r"\b(?:am i|are you|i am|i'm|you are|you're|was i|were you)\b")
+
+
+def _is_personal(c: Comparison) -> bool:
+    """Say whether it is something each is or does for himself ("how do you feel")."""
+    personal = c.lexicon.classes["personal"]
+    return any(token.norm in personal for token in c.one.tokens) or (
+        c.one.frame != "how" and bool(_SELF.search(fold(c.one.text)))
+    )
 
 
 def _is_impersonal(c: Comparison) -> bool:

@@ -19,7 +19,7 @@ def is_typo(
     a, b = one.surface.casefold(), other.surface.casefold()
     if min(len(a), len(b)) < _MIN_TYPO_LETTERS or not (a.isalpha() and b.isalpha()):
         return False
-    if not _one_slip(a, b):
+    if not _one_slip(a, b) or a == f"a{b}" or b == f"a{a}" or are_counterparts(a, b):
         return False
     if one.name and other.name:
         return (one.norm in lexicon.sets) != (other.norm in lexicon.sets) and len(
@@ -35,7 +35,8 @@ def is_derived(one: Token, other: Token, lexicon: Lexicon) -> bool:
     a, b = one.norm, other.norm
     if not (a.isascii() and b.isascii() and a.isalpha() and b.isalpha()):
         return False
-    if lexicon.are_opposites(a, b) or lexicon.shared_set(a, b):
+    is_turned = are_counterparts(one.surface.casefold(), other.surface.casefold())
+    if is_turned or lexicon.are_opposites(a, b) or lexicon.shared_set(a, b):
         return False
     shared, shorter, longer = _shared_letters(a, b), *sorted((len(a), len(b)))
     if shared < min(_MIN_SHARED_LETTERS, shorter):
@@ -44,6 +45,27 @@ def is_derived(one: Token, other: Token, lexicon: Lexicon) -> bool:
     return is_ending or (
         shared == shorter >= _MIN_TYPO_LETTERS and longer - shorter <= _MIN_SHARED_LETTERS
     )
+
+
+def are_counterparts(a: str, b: str) -> bool:
+    """Say whether two words differ in a prefix or ending that turns them round ("micro-")."""
+    return any(
+        a == here + b.removeprefix(there) and b.startswith(there) and len(a) > len(here) + 1
+        for one, other in _PREFIX_PAIRS
+        for here, there in ((one, other), (other, one))
+    ) or any(
+        a.endswith(here) and b == a.removesuffix(here) + there
+        for one, other in _ENDING_PAIRS
+        for here, there in ((one, other), (other, one))
+    )
+
+
+_PREFIX_PAIRS = (
+    ("macro", "micro"), ("hyper", "hypo"), ("inter", "intra"), ("endo", "exo"), ("in", "de"),
+    ("pre", "post"), ("over", "under"), ("up", "down"), ("in", "ex"), ("im", "ex"), ("im", "e"),
+    ("homo", "hetero"), ("maxi", "mini"), ("en", "de"), ("as", "des"), ("inner", "outer"),
+)  # fmt: skip
+_ENDING_PAIRS = (("er", "ee"), ("or", "ee"), ("ful", "less"))
 
 
 def _one_slip(a: str, b: str) -> bool:

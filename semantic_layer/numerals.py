@@ -21,6 +21,9 @@ _ZH_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"
 _ZH_SCALES = {"十": 10, "百": 100, "千": 1000}
 _ZH_BIG = {"万": 10**4, "亿": 10**8}
 _ZH_RUN = re.compile(r"(?<![周期拜])(?:[零〇一二三四五六七八九两十百万亿]|千(?![米克瓦卡]))+")
+_ZH_TEN = re.compile(
+    r"十(?=[个位本条张只块元斤吨米里天日月年岁次家名点种]|公[里斤分]|千[克米]|英|厘米|毫|小时|分钟|美元|欧元)"
+)
 _ZH_ALONE = frozenset("一十百千万亿零")
 
 
@@ -57,11 +60,12 @@ def read_ordinal(word: str) -> str | None:
 
 def digits_for_chinese(text: str) -> str:
     """Write Chinese numerals as digits, where they count or name something."""
-    return _ZH_RUN.sub(lambda match: _chinese_value(match[0]), text)
+    return _ZH_RUN.sub(_chinese_value, text)
 
 
-def _chinese_value(run: str) -> str:
-    if run in _ZH_ALONE:
+def _chinese_value(match: re.Match[str]) -> str:
+    run = match[0]
+    if run in _ZH_ALONE and not _ZH_TEN.match(match.string, match.start()):
         return run
     if not any(c in _ZH_SCALES or c in _ZH_BIG for c in run):
         return "".join(str(_ZH_DIGITS[c]) for c in run)

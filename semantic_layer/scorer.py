@@ -112,8 +112,9 @@ def says_nearly_the_same(c: Comparison) -> bool:
     return (
         all(token.weak for token in (*c.only_one, *c.only_other))
         and c.num_matched > 0
+        and not (c.only_one and c.only_other)
         and c.num_loose_links == 0
-        and not (c.order == "moved_bare" and c.num_matched > _MOST_TURNED)
+        and not (c.order == "moved_bare" and (c.num_matched > _MOST_TURNED or _tells_whose(c)))
         and c.one.frame == c.other.frame
         and c.one.modal == c.other.modal
         and c.one.tense == c.other.tense
@@ -124,3 +125,8 @@ def _same_persons(c: Comparison) -> bool:
     """Say whether both speak of the same people; "how do I" and "how do you" do."""
     one, other = c.one.persons, c.other.persons
     return c.one.frame == "how" or not (one and other) or not one.isdisjoint(other)
+
+
+def _tells_whose(c: Comparison) -> bool:
+    """Say whether a yes-no question names whose things act ("my insurance", "my dog's")."""
+    return c.one.frame == "yesno" and bool(c.one.owners)

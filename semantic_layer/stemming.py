@@ -70,6 +70,12 @@ def _bare(word: str) -> str:
             break
     if word.endswith("ll") and len(word) >= _LONG:
         word = word[:-1]
-    if word.endswith("e") and len(word) > _SHORT:
+    if word.endswith("e") and not word.endswith("ee") and len(word) > _SHORT:
         word = word[:-1]
     return word[:-1] + "i" if word.endswith("y") and len(word) > _SHORT else word
+
+
+def is_past_of(past: str, present: str) -> bool:
+    """Say whether two inflections of one verb are "won" and "wins"."""
+    is_present = present.endswith("s") and not present.endswith("ss")
+    return is_present and (past.endswith("ed") or (past in _IRREGULAR and not past.endswith("s")))
