@@ -80,6 +80,7 @@ class BlockPool:
         canonical = self.index.insert(block, parent, salt, own_hash, token_ids)
         if canonical is block:
             self._policy.insert(block)
+            self._drop_shadowed(block)
         elif canonical is not None:
             self.acquire([canonical])
             self.release([block])
@@ -122,6 +123,12 @@ class BlockPool:
         assert cached == self._num_cached, f"{cached} blocks are cached, not {self._num_cached}"
         assert len(self.index) == sum(block.indexed for block in self.blocks)
         self.index.check_invariants()
+
+    def _drop_shadowed(self, block: Block) -> None:
+        tail = self.index.shadowed_by(block)
+        if tail is not None and tail.evictable:
+            self._policy.remove(tail)
+            self._drop(tail)
 
     def _evict(self) -> None:
         self._drop(self._policy.evict())

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from prefix_layer.attention import Span, bind_cache
-from prefix_layer.block import Block
+from prefix_layer.block import Block, BlockCopy
 from prefix_layer.kv_cache import PagedKVCache, StepPlan
 from prefix_layer.model import LoadedModel
 from prefix_layer.scheduler import Chunk
@@ -18,6 +18,19 @@ class Runner:
         self._cache = cache
         self._block_size = block_size
         bind_cache(model.module, cache)
+
+    @torch.inference_mode()
+    def copy(self, copies: list[BlockCopy]) -> None:
+        """Copy KV between blocks; no block is both a source and a target."""
+        if not copies:
+            return
+        sources: list[int] = []
+        targets: list[int] = []
+        for copy in copies:
+            for slots, block in ((sources, copy.source), (targets, copy.target)):
+                first = block.block_id * self._block_size
+                slots += range(first, first + copy.num_tokens)
+        self._cache.copy(self._tensor(sources), self._tensor(targets))
 
     @torch.inference_mode()
     def run(self, chunks: list[Chunk]) -> Tensor:
