@@ -13,7 +13,7 @@ class Block:
     ``free`` holds nothing, ``cached`` is indexed and unused, ``active`` has ``ref_count`` users.
     An indexed block knows its place in the tree: ``parent`` (None for a first block),
     ``num_children`` and the ``token_ids`` whose KV it holds; fewer than the block has room for in
-    the tail of a sequence that ended, which has no children. ``prev``, ``next`` and ``queue`` belong
+    the tail of a sequence, which has no children. ``prev``, ``next`` and ``queue`` belong
     to `BlockQueue`, ``frequency`` to the eviction policy.
     """
 

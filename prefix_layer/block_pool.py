@@ -72,11 +72,14 @@ class BlockPool:
         own_hash: bytes,
         token_ids: tuple[int, ...],
     ) -> Block | None:
-        """Index a computed block of one user; return the block to use instead of it from now on.
+        """Index a computed block; return the block that its user goes on with.
 
-        That is the block itself, or the twin that was computed first (the given one is freed), or
-        None when it can't be indexed and so stays private.
+        That is the block itself, or the twin that was computed first (the given one is released),
+        or None when it can't be indexed and so stays private. A tail that grew is indexed anew.
         """
+        if block.indexed:
+            self._policy.remove(block)
+            self.index.remove(block)
         canonical = self.index.insert(block, parent, salt, own_hash, token_ids)
         if canonical is block:
             self._policy.insert(block)

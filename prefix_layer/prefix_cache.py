@@ -3,8 +3,6 @@
 A block that matches only in part is never shared: its matching KV is copied to the first empty one.
 """
 
-from collections.abc import Sequence as Seq
-
 from prefix_layer.block import BlockCopy
 from prefix_layer.block_pool import BlockPool
 from prefix_layer.prefix_index import PrefixMatch
@@ -68,24 +66,23 @@ class PrefixCache:
         return True
 
     def commit(self, sequence: Sequence, num_tokens: int) -> None:
-        """Take note that KV of ``num_tokens`` more exists; share the blocks that became full.
+        """Take note that KV of ``num_tokens`` more exists; share what became full.
 
-        A pending copy counts as done.
+        A pending copy counts as done. A prompt is shared to its last token as soon as it is
+        computed.
         """
         self._unpin(sequence)
+        before = sequence.num_computed_tokens
         sequence.num_computed_tokens += num_tokens
         if not self._enabled:
             return
-        full = sequence.num_computed_tokens // self._block_size
-        if full <= sequence.num_shared_blocks:
-            return
-        self._pool.index.extend_hashes(sequence.block_hashes, sequence.salt, sequence.token_ids)
-        while sequence.num_shared_blocks < full and self._share_next(sequence):
-            sequence.num_shared_blocks += 1
+        self._share_full(sequence)
+        if before < sequence.num_prompt_tokens <= sequence.num_computed_tokens:
+            self._share_tail(sequence)
 
     def release(self, sequence: Sequence) -> None:
         """Take all blocks away; what was computed stays cached, the last incomplete block too."""
-        if sequence.pending_copy is None:
+        if self._enabled and sequence.pending_copy is None:
             self._share_tail(sequence)
         self._unpin(sequence)
         self._pool.release(sequence.block_table)
@@ -98,11 +95,22 @@ class PrefixCache:
             self._pool.release([sequence.pending_copy.source])
             sequence.pending_copy = None
 
+    def _share_full(self, sequence: Sequence) -> None:
+        full = sequence.num_computed_tokens // self._block_size
+        if full <= sequence.num_shared_blocks:
+            return
+        self._pool.index.extend_hashes(sequence.block_hashes, sequence.salt, sequence.token_ids)
+        while sequence.num_shared_blocks < full and self._share_next(sequence):
+            sequence.num_shared_blocks += 1
+
     def _share_tail(self, sequence: Sequence) -> None:
-        """Index the last block of a sequence that ends, unless another one holds its tokens."""
+        """Index what the last block holds so far, unless its tokens are found already.
+
+        Its sequence goes on writing behind these tokens.
+        """
         full = sequence.num_shared_blocks
         tokens = tuple(sequence.token_ids[full * self._block_size : sequence.num_computed_tokens])
-        if not self._enabled or not 0 < len(tokens) < self._block_size:
+        if not 0 < len(tokens) < self._block_size:
             return
         index, table = self._pool.index, sequence.block_table
         parent = table[full - 1] if full else None

@@ -24,12 +24,8 @@ class Runner:
         """Copy KV between blocks; no block is both a source and a target."""
         if not copies:
             return
-        sources: list[int] = []
-        targets: list[int] = []
-        for copy in copies:
-            for slots, block in ((sources, copy.source), (targets, copy.target)):
-                first = block.block_id * self._block_size
-                slots += range(first, first + copy.num_tokens)
+        sources = [slot for copy in copies for slot in self._slots(copy.source, copy.num_tokens)]
+        targets = [slot for copy in copies for slot in self._slots(copy.target, copy.num_tokens)]
         self._cache.copy(self._tensor(sources), self._tensor(targets))
 
     @torch.inference_mode()
@@ -63,6 +59,10 @@ class Runner:
         }
         logits: Tensor = self._model.module(**arguments).logits[0]
         return logits
+
+    def _slots(self, block: Block, num_tokens: int) -> range:
+        first = block.block_id * self._block_size
+        return range(first, first + num_tokens)
 
     def _runs(self, block_table: list[Block], end: int) -> list[tuple[int, int]]:
         """Join blocks with consecutive ids to runs of slots that hold positions 0 to ``end``."""

@@ -158,9 +158,7 @@ class Scheduler:
             for own_hash in sequence.block_hashes[sequence.num_shared_blocks :]
         }
 
-    def _worth_waiting(
-        self, sequence: Sequence, match: PrefixMatch, computing: set[bytes]
-    ) -> bool:
+    def _worth_waiting(self, sequence: Sequence, match: PrefixMatch, computing: set[bytes]) -> bool:
         """Say whether enough of what the sequence misses is being computed by another one."""
         shared = len(match.blocks) * self._block_size - match.num_tokens
         for own_hash in sequence.block_hashes[len(match.blocks) :]:

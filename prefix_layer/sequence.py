@@ -14,7 +14,7 @@ class Sequence:
     ```
     token_ids    [ prompt .............. | generated ...... ]
     KV           [ num_computed_tokens ........ | pending ... ]
-    block_table  [ num_shared_blocks . | private blocks .... ]   indexed ones first
+    block_table  [ num_shared_blocks . | private blocks .... ]   full and indexed ones first
     ```
     ``max_length`` bounds prompt and generated tokens together. ``num_cached_tokens`` is what the
     first admission found in the cache; a preempted sequence keeps it. ``pending_copy`` brings KV

@@ -224,14 +224,24 @@ def test_text_is_whole_when_copies_meet_preemption(tiny_llama: Path, cold_engine
 def test_shareable_tokens_are_reused_when_chats_go_on(engine: Engine) -> None:
     """Three chats of six turns in turn: every token that could be reused is."""
     ledger = Ledger(engine)
-    chats = [tokens(37, 1) for _ in range(3)]
+    chats = {i: tokens(37, 1) for i in range(3)}
     for turn in range(6):
-        for i, chat in enumerate(chats):
-            chat += tokens(3 + 2 * i + turn, 10 * turn + i)
-            (answer,) = ledger.ask([chat], 5 + turn)
-            chat += answer
+        for i, chat in chats.items():
+            prompt = [*chat, *tokens(3 + 2 * i + turn, 10 * turn + i)]
+            (answer,) = ledger.ask([prompt], 5 + turn)
+            chats[i] = [*prompt, *answer]
     assert ledger.num_shareable > 1000
     assert ledger.share == 1
+
+
+def test_shareable_tokens_are_reused_when_a_cold_burst_shares_a_prompt(
+    tiny_llama: Path,
+) -> None:
+    """Eight short questions on one new prompt: it is computed once, to its last token."""
+    ledger = Ledger(make_engine(tiny_llama, block_size=BLOCK_SIZE, max_batch_tokens=512))
+    shared = tokens(151, 1)
+    ledger.ask([[*shared, *tokens(3, i)] for i in range(8)], 4)
+    assert ledger.num_reused == 7 * 151
 
 
 def test_shareable_tokens_are_reused_when_a_prompt_is_shared(engine: Engine) -> None:

@@ -132,8 +132,9 @@ class PoolMachine(RuleBasedStateMachine):
 
     def write(self, sequence: Sequence, position: int, kv: Kv) -> None:
         block = sequence.block_table[position // BLOCK_SIZE]
-        assert not block.indexed, "a shared block was overwritten"
-        assert block.ref_count == 1, "another sequence's block was overwritten"
+        assert position % BLOCK_SIZE >= len(block.token_ids), "shared KV was overwritten"
+        owners = [s for s in self.running if block in s.block_table]
+        assert owners == [sequence], "another sequence's block was overwritten"
         self.slots[block, position % BLOCK_SIZE] = kv
 
 
