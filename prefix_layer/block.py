@@ -1,6 +1,7 @@
 """One block of KV slots and an intrusive queue of blocks. Pure bookkeeping, no tensors."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 BlockState = Literal["free", "cached", "active"]
@@ -11,8 +12,9 @@ class Block:
 
     ``free`` holds nothing, ``cached`` is indexed and unused, ``active`` has ``ref_count`` users.
     An indexed block knows its place in the tree: ``parent`` (None for a first block),
-    ``num_children`` and the ``token_ids`` whose KV it holds. ``prev``, ``next`` and ``queue``
-    belong to `BlockQueue`, ``frequency`` to the eviction policy.
+    ``num_children`` and the ``token_ids`` whose KV it holds; fewer than the block has room for in
+    the tail of a sequence, which has no children. ``prev``, ``next`` and ``queue`` belong
+    to `BlockQueue`, ``frequency`` to the eviction policy.
     """
 
     __slots__ = (
@@ -61,6 +63,15 @@ class Block:
     def evictable(self) -> bool:
         """Say whether nobody uses the block and no cached block descends from it."""
         return self.ref_count == 0 and self.num_children == 0
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCopy:
+    """KV of the first ``num_tokens`` tokens of ``source``, to be put in ``target`` as well."""
+
+    source: Block
+    target: Block
+    num_tokens: int
 
 
 class BlockQueue:

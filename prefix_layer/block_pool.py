@@ -72,14 +72,18 @@ class BlockPool:
         own_hash: bytes,
         token_ids: tuple[int, ...],
     ) -> Block | None:
-        """Index a computed block of one user; return the block to use instead of it from now on.
+        """Index a computed block; return the block that its user goes on with.
 
-        That is the block itself, or the twin that was computed first (the given one is freed), or
-        None when it can't be indexed and so stays private.
+        That is the block itself, or the twin that was computed first (the given one is released),
+        or None when it can't be indexed and so stays private. A tail that grew is indexed anew.
         """
+        if block.indexed:
+            self._policy.remove(block)
+            self.index.remove(block)
         canonical = self.index.insert(block, parent, salt, own_hash, token_ids)
         if canonical is block:
             self._policy.insert(block)
+            self._drop_shadowed(block)
         elif canonical is not None:
             self.acquire([canonical])
             self.release([block])
@@ -122,6 +126,12 @@ class BlockPool:
         assert cached == self._num_cached, f"{cached} blocks are cached, not {self._num_cached}"
         assert len(self.index) == sum(block.indexed for block in self.blocks)
         self.index.check_invariants()
+
+    def _drop_shadowed(self, block: Block) -> None:
+        tail = self.index.shadowed_by(block)
+        if tail is not None and tail.evictable:
+            self._policy.remove(tail)
+            self._drop(tail)
 
     def _evict(self) -> None:
         self._drop(self._policy.evict())

@@ -73,6 +73,7 @@ class Engine:
         batch = self._scheduler.schedule()
         if batch is None:
             return []
+        self._runner.copy(batch.copies)
         logits = self._runner.run(batch.chunks)
         ended = [i for i, chunk in enumerate(batch.chunks) if chunk.reaches_end]
         sampled = [batch.chunks[i].sequence for i in ended]
@@ -110,13 +111,13 @@ class Engine:
     def check_invariants(self) -> None:
         """Assert that blocks, index and sequences agree with each other."""
         running = self._scheduler.running
-        self._pool.check_invariants([sequence.block_table for sequence in running])
+        self._pool.check_invariants([sequence.held_blocks for sequence in running])
         for sequence in running:
             room = len(sequence.block_table) * self._config.block_size
             assert sequence.num_computed_tokens <= room, f"{sequence} computed beyond its blocks"
             assert sequence.num_computed_tokens < len(sequence.token_ids), f"{sequence} is idle"
         for sequence in self._scheduler.waiting:
-            assert not sequence.block_table, f"{sequence} waits and holds blocks"
+            assert not sequence.held_blocks, f"{sequence} waits and holds blocks"
 
     def _emit(self, sequence: Sequence, choice: Choice | None) -> Tokens | Failed:
         if choice is None:

@@ -68,6 +68,11 @@ class PagedKVCache:
         self.bytes_per_slot = sum(s.num_values for s in shapes) * dtype.itemsize
         self._plan: StepPlan | None = None
 
+    def copy(self, sources: Tensor, targets: Tensor) -> None:
+        """Copy KV of all layers from slots to other slots, (num_slots,) int64 each."""
+        for layer in [*self._keys, *self._values]:
+            layer.index_copy_(0, targets, layer[sources])
+
     def begin(self, plan: StepPlan) -> None:
         """Set what the next forward pass writes and reads."""
         self._plan = plan

@@ -1,9 +1,11 @@
-"""Gives sequences their blocks: matched ones first, empty ones for the rest. Knows no tensors."""
+"""Gives sequences their blocks: matched ones first, empty ones for the rest. Knows no tensors.
 
-from collections.abc import Sequence as Seq
+A block that matches only in part is never shared: its matching KV is copied to the first empty one.
+"""
 
-from prefix_layer.block import Block
+from prefix_layer.block import BlockCopy
 from prefix_layer.block_pool import BlockPool
+from prefix_layer.prefix_index import PrefixMatch
 from prefix_layer.sequence import Sequence
 
 
@@ -15,33 +17,40 @@ class PrefixCache:
         self._enabled = enabled
         self._block_size = pool.index.block_size
 
-    def match(self, sequence: Sequence) -> list[Block]:
-        """Find the cached blocks that the sequence can start from.
+    def match(self, sequence: Sequence) -> PrefixMatch:
+        """Find the cached tokens that the sequence can start from.
 
         At least one token is always left to compute: its logits give the next one.
         """
         if not self._enabled:
-            return []
+            return PrefixMatch([], None, 0)
         index = self._pool.index
         index.extend_hashes(sequence.block_hashes, sequence.salt, sequence.token_ids)
         limit = len(sequence.token_ids) - 1
         return index.match(sequence.block_hashes, sequence.salt, sequence.token_ids, limit)
 
-    def admit(self, sequence: Sequence, matched: Seq[Block], spare: int = 0) -> bool:
+    def admit(self, sequence: Sequence, match: PrefixMatch, spare: int = 0) -> bool:
         """Give a sequence matched blocks and room for all its tokens; False if there isn't any.
 
-        ``spare`` blocks must stay available for others.
+        ``spare`` blocks must stay available for others. A partial match that would take the last
+        room is done without.
         """
         assert not sequence.block_table, f"{sequence} has blocks already"
-        missing = self._num_blocks(len(sequence.token_ids)) - len(matched)
-        if not self._pool.can_allocate(missing + spare, acquiring=matched):
+        whole, partial = match.blocks, match.partial
+        missing = self._num_blocks(len(sequence.token_ids)) - len(whole)
+        if partial and not self._pool.can_allocate(missing + spare, [*whole, partial.block]):
+            partial = None
+        if not self._pool.can_allocate(missing + spare, whole):
             return False
-        self._pool.acquire(matched)
-        fresh = self._pool.allocate(missing, after=matched[-1] if matched else None)
+        self._pool.acquire([*whole, partial.block] if partial else whole)
+        fresh = self._pool.allocate(missing, after=whole[-1] if whole else None)
         assert fresh is not None
-        sequence.block_table = [*matched, *fresh]
-        sequence.num_shared_blocks = len(matched)
-        sequence.num_computed_tokens = len(matched) * self._block_size
+        sequence.block_table = [*whole, *fresh]
+        sequence.num_shared_blocks = len(whole)
+        sequence.num_computed_tokens = len(whole) * self._block_size
+        if partial:
+            sequence.pending_copy = BlockCopy(partial.block, fresh[0], partial.num_tokens)
+            sequence.num_computed_tokens += partial.num_tokens
         return True
 
     def grow(self, sequence: Sequence, num_tokens: int) -> bool:
@@ -57,10 +66,36 @@ class PrefixCache:
         return True
 
     def commit(self, sequence: Sequence, num_tokens: int) -> None:
-        """Take note that KV of ``num_tokens`` more exists; share the blocks that became full."""
+        """Take note that KV of ``num_tokens`` more exists; share what became full.
+
+        A pending copy counts as done. A prompt is shared to its last token as soon as it is
+        computed.
+        """
+        self._unpin(sequence)
+        before = sequence.num_computed_tokens
         sequence.num_computed_tokens += num_tokens
         if not self._enabled:
             return
+        self._share_full(sequence)
+        if before < sequence.num_prompt_tokens <= sequence.num_computed_tokens:
+            self._share_tail(sequence)
+
+    def release(self, sequence: Sequence) -> None:
+        """Take all blocks away; what was computed stays cached, the last incomplete block too."""
+        if self._enabled and sequence.pending_copy is None:
+            self._share_tail(sequence)
+        self._unpin(sequence)
+        self._pool.release(sequence.block_table)
+        sequence.block_table = []
+        sequence.num_shared_blocks = 0
+        sequence.num_computed_tokens = 0
+
+    def _unpin(self, sequence: Sequence) -> None:
+        if sequence.pending_copy is not None:
+            self._pool.release([sequence.pending_copy.source])
+            sequence.pending_copy = None
+
+    def _share_full(self, sequence: Sequence) -> None:
         full = sequence.num_computed_tokens // self._block_size
         if full <= sequence.num_shared_blocks:
             return
@@ -68,12 +103,22 @@ class PrefixCache:
         while sequence.num_shared_blocks < full and self._share_next(sequence):
             sequence.num_shared_blocks += 1
 
-    def release(self, sequence: Sequence) -> None:
-        """Take all blocks away; what is indexed stays cached."""
-        self._pool.release(sequence.block_table)
-        sequence.block_table = []
-        sequence.num_shared_blocks = 0
-        sequence.num_computed_tokens = 0
+    def _share_tail(self, sequence: Sequence) -> None:
+        """Index what the last block holds so far, unless its tokens are found already.
+
+        Its sequence goes on writing behind these tokens.
+        """
+        full = sequence.num_shared_blocks
+        tokens = tuple(sequence.token_ids[full * self._block_size : sequence.num_computed_tokens])
+        if not 0 < len(tokens) < self._block_size:
+            return
+        index, table = self._pool.index, sequence.block_table
+        parent = table[full - 1] if full else None
+        nearest = index.nearest(parent, sequence.salt, tokens)
+        if nearest is not None and nearest.num_tokens == len(tokens):
+            return
+        own_hash = index.hash_next(sequence.block_hashes[:full], sequence.salt, tokens)
+        self._pool.share(table[full], parent, sequence.salt, own_hash, tokens)
 
     def _share_next(self, sequence: Sequence) -> bool:
         i, size = sequence.num_shared_blocks, self._block_size

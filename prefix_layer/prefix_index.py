@@ -1,16 +1,30 @@
 """Finds cached blocks by what they hold. Knows no ref counts, no eviction and no tensors.
 
-One structure with two faces: hash → block, and through `Block.parent` a tree whose paths are the
-cached prefixes. A hash alone is never trusted: tokens, parent and salt are compared as well, so a
-collision can only be a miss.
+One structure with two faces: hash → block, and a tree whose paths are the cached prefixes, with the
+children of each block in the order of their tokens. A hash alone is never trusted: tokens, parent
+and salt are compared as well, so a collision can only be a miss.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from prefix_layer.block import Block
 from prefix_layer.hashing import block_hash, root_hash
+from prefix_layer.siblings import PartialBlock, Siblings
 
 HashBlock = Callable[[bytes, Sequence[int]], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixMatch:
+    """What is cached of a prompt: whole ``blocks``, then the beginning of one more.
+
+    ``num_tokens`` counts both.
+    """
+
+    blocks: list[Block]
+    partial: PartialBlock | None
+    num_tokens: int
 
 
 class PrefixIndex:
@@ -23,6 +37,7 @@ class PrefixIndex:
         self._model_fingerprint = model_fingerprint
         self._hash_block = hash_block
         self._by_hash: dict[bytes, Block] = {}
+        self._siblings = Siblings()
 
     def __len__(self) -> int:
         return len(self._by_hash)
@@ -33,24 +48,39 @@ class PrefixIndex:
     def extend_hashes(self, hashes: list[bytes], salt: bytes, token_ids: Sequence[int]) -> None:
         """Append to ``hashes`` what is missing for all full blocks of ``token_ids``."""
         size = self.block_size
-        parent_hash = hashes[-1] if hashes else root_hash(self._model_fingerprint, salt)
         for start in range(len(hashes) * size, len(token_ids) // size * size, size):
-            parent_hash = self._hash_block(parent_hash, token_ids[start : start + size])
-            hashes.append(parent_hash)
+            hashes.append(self.hash_next(hashes, salt, token_ids[start : start + size]))
+
+    def hash_next(self, hashes: Sequence[bytes], salt: bytes, token_ids: Sequence[int]) -> bytes:
+        """Hash the tokens of a block that follows those with ``hashes``."""
+        parent_hash = hashes[-1] if hashes else root_hash(self._model_fingerprint, salt)
+        return self._hash_block(parent_hash, token_ids)
 
     def match(
         self, hashes: Sequence[bytes], salt: bytes, token_ids: Sequence[int], max_tokens: int
-    ) -> list[Block]:
-        """Walk down the tree as far as blocks hold exactly these tokens, at most ``max_tokens``."""
-        matched: list[Block] = []
-        parent: Block | None = None
-        for i in range(min(len(hashes), max_tokens // self.block_size)):
-            block = self._by_hash.get(hashes[i])
-            if block is None or not self._holds(block, parent, salt, self._tokens(token_ids, i)):
-                break
-            matched.append(block)
-            parent = block
-        return matched
+    ) -> PrefixMatch:
+        """Walk down the tree as far as blocks hold exactly these tokens, at most ``max_tokens``.
+
+        Behind the last whole block comes the child of it that holds most of the next tokens.
+        """
+        blocks = self._match_whole(hashes, salt, token_ids, max_tokens)
+        start = len(blocks) * self.block_size
+        following = token_ids[start : min(start + self.block_size, max_tokens)]
+        partial = self.nearest(blocks[-1] if blocks else None, salt, following)
+        return PrefixMatch(blocks, partial, start + (partial.num_tokens if partial else 0))
+
+    def nearest(
+        self, parent: Block | None, salt: bytes, token_ids: Sequence[int]
+    ) -> PartialBlock | None:
+        """Find the child of ``parent`` that shares most leading tokens; None when none does."""
+        return self._siblings.nearest(parent, salt, token_ids)
+
+    def shadowed_by(self, block: Block) -> Block | None:
+        """Give the tail that ``block`` holds all tokens of, if it stands next to it."""
+        shorter = self._siblings.before(block)
+        if shorter is None or block.token_ids[: len(shorter.token_ids)] != shorter.token_ids:
+            return None
+        return shorter
 
     def insert(
         self,
@@ -66,7 +96,8 @@ class PrefixIndex:
         belongs to a different prefix: then this one can't be indexed.
         """
         assert not block.indexed, f"{block} is indexed already"
-        assert parent is None or parent.indexed, f"parent of {block} is not indexed"
+        assert 0 < len(token_ids) <= self.block_size, f"{block} can't hold {len(token_ids)} tokens"
+        assert parent is None or self._may_have_children(parent), f"{block} can't follow {parent}"
         known = self._by_hash.get(own_hash)
         if known is not None:
             return known if self._holds(known, parent, salt, token_ids) else None
@@ -75,6 +106,7 @@ class PrefixIndex:
         if parent is not None:
             parent.num_children += 1
         self._by_hash[own_hash] = block
+        self._siblings.add(block)
         return block
 
     def remove(self, block: Block) -> None:
@@ -82,6 +114,7 @@ class PrefixIndex:
         assert block.block_hash is not None, f"{block} is not indexed"
         assert block.num_children == 0, f"{block} has children in the index"
         del self._by_hash[block.block_hash]
+        self._siblings.remove(block)
         if block.parent is not None:
             block.parent.num_children -= 1
         block.block_hash = block.parent = None
@@ -92,12 +125,30 @@ class PrefixIndex:
         children: dict[Block, int] = {}
         for own_hash, block in self._by_hash.items():
             assert block.block_hash == own_hash, f"{block} is filed under another hash"
-            assert len(block.token_ids) == self.block_size, f"{block} is not full"
+            nearest = self.nearest(block.parent, block.salt, block.token_ids)
+            assert nearest == PartialBlock(block, len(block.token_ids)), f"{block} is mislaid"
             if block.parent is not None:
-                assert block.parent.indexed, f"{block} outlived its parent"
+                assert self._may_have_children(block.parent), f"{block} can't follow its parent"
                 children[block.parent] = children.get(block.parent, 0) + 1
         for block in self:
             assert block.num_children == children.get(block, 0), f"{block} miscounts its children"
+        assert len(self._siblings) == len(self), "the tree holds other blocks than the index"
+
+    def _match_whole(
+        self, hashes: Sequence[bytes], salt: bytes, token_ids: Sequence[int], max_tokens: int
+    ) -> list[Block]:
+        matched: list[Block] = []
+        parent: Block | None = None
+        for i in range(min(len(hashes), max_tokens // self.block_size)):
+            block = self._by_hash.get(hashes[i])
+            if block is None or not self._holds(block, parent, salt, self._tokens(token_ids, i)):
+                break
+            matched.append(block)
+            parent = block
+        return matched
+
+    def _may_have_children(self, block: Block) -> bool:
+        return block.indexed and len(block.token_ids) == self.block_size
 
     def _tokens(self, token_ids: Sequence[int], i: int) -> tuple[int, ...]:
         return tuple(token_ids[i * self.block_size : (i + 1) * self.block_size])

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from prefix_layer.attention import Span, bind_cache
-from prefix_layer.block import Block
+from prefix_layer.block import Block, BlockCopy
 from prefix_layer.kv_cache import PagedKVCache, StepPlan
 from prefix_layer.model import LoadedModel
 from prefix_layer.scheduler import Chunk
@@ -18,6 +18,15 @@ class Runner:
         self._cache = cache
         self._block_size = block_size
         bind_cache(model.module, cache)
+
+    @torch.inference_mode()
+    def copy(self, copies: list[BlockCopy]) -> None:
+        """Copy KV between blocks; no block is both a source and a target."""
+        if not copies:
+            return
+        sources = [slot for copy in copies for slot in self._slots(copy.source, copy.num_tokens)]
+        targets = [slot for copy in copies for slot in self._slots(copy.target, copy.num_tokens)]
+        self._cache.copy(self._tensor(sources), self._tensor(targets))
 
     @torch.inference_mode()
     def run(self, chunks: list[Chunk]) -> Tensor:
@@ -50,6 +59,10 @@ class Runner:
         }
         logits: Tensor = self._model.module(**arguments).logits[0]
         return logits
+
+    def _slots(self, block: Block, num_tokens: int) -> range:
+        first = block.block_id * self._block_size
+        return range(first, first + num_tokens)
 
     def _runs(self, block_table: list[Block], end: int) -> list[tuple[int, int]]:
         """Join blocks with consecutive ids to runs of slots that hold positions 0 to ``end``."""

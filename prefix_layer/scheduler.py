@@ -9,8 +9,9 @@ blocks back and is computed again later; what it has emitted stays emitted.
 
 from dataclasses import dataclass
 
-from prefix_layer.block import Block
+from prefix_layer.block import BlockCopy
 from prefix_layer.prefix_cache import PrefixCache
+from prefix_layer.prefix_index import PrefixMatch
 from prefix_layer.sequence import Sequence
 
 _WINDOW = 16
@@ -41,6 +42,12 @@ class Batch:
     def num_tokens(self) -> int:
         """Rows of the flattened batch."""
         return sum(chunk.num_tokens for chunk in self.chunks)
+
+    @property
+    def copies(self) -> list[BlockCopy]:
+        """Cached KV to be copied before the chunks are computed."""
+        pending = [chunk.sequence.pending_copy for chunk in self.chunks]
+        return [copy for copy in pending if copy is not None]
 
 
 class Scheduler:
@@ -118,10 +125,10 @@ class Scheduler:
             budget = self._budget(chunks)
             if not budget or len(self.running) >= self._max_sequences:
                 return
-            matched = self._cache.match(sequence)
-            if self._worth_waiting(sequence, matched, computing):
+            match = self._cache.match(sequence)
+            if self._worth_waiting(sequence, match, computing):
                 continue
-            if not self._cache.admit(sequence, matched, spare=len(self.running)):
+            if not self._cache.admit(sequence, match, spare=len(self.running)):
                 return
             self.waiting.remove(sequence)
             self.running.append(sequence)
@@ -137,7 +144,7 @@ class Scheduler:
         overdue = [s for s in window if s.times_passed_over >= _MAX_PASSED_OVER]
         patient = [s for s in window if s.times_passed_over < _MAX_PASSED_OVER]
         if len(patient) > 1:
-            patient.sort(key=lambda s: -len(self._cache.match(s)))
+            patient.sort(key=lambda s: -self._cache.match(s).num_tokens)
         ordered = overdue + patient
         for place, sequence in enumerate(window):
             if ordered.index(sequence) > place:
@@ -151,12 +158,10 @@ class Scheduler:
             for own_hash in sequence.block_hashes[sequence.num_shared_blocks :]
         }
 
-    def _worth_waiting(
-        self, sequence: Sequence, matched: list[Block], computing: set[bytes]
-    ) -> bool:
+    def _worth_waiting(self, sequence: Sequence, match: PrefixMatch, computing: set[bytes]) -> bool:
         """Say whether enough of what the sequence misses is being computed by another one."""
-        shared = 0
-        for own_hash in sequence.block_hashes[len(matched) :]:
+        shared = len(match.blocks) * self._block_size - match.num_tokens
+        for own_hash in sequence.block_hashes[len(match.blocks) :]:
             if own_hash not in computing:
                 break
             shared += self._block_size

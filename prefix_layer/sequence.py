@@ -4,7 +4,7 @@ from collections import Counter
 
 import torch
 
-from prefix_layer.block import Block
+from prefix_layer.block import Block, BlockCopy
 from prefix_layer.messages import FinishReason, Generate
 
 
@@ -14,10 +14,11 @@ class Sequence:
     ```
     token_ids    [ prompt .............. | generated ...... ]
     KV           [ num_computed_tokens ........ | pending ... ]
-    block_table  [ num_shared_blocks . | private blocks .... ]   indexed ones first
+    block_table  [ num_shared_blocks . | private blocks .... ]   full and indexed ones first
     ```
     ``max_length`` bounds prompt and generated tokens together. ``num_cached_tokens`` is what the
-    first admission found in the cache; a preempted sequence keeps it.
+    first admission found in the cache; a preempted sequence keeps it. ``pending_copy`` brings KV
+    that counts as computed to the first private block; the next step begins with it.
     """
 
     def __init__(self, command: Generate, context_length: int) -> None:
@@ -29,6 +30,7 @@ class Sequence:
         self.max_length = min(len(command.prompt) + command.sampling.max_tokens, context_length)
         self.block_table: list[Block] = []
         self.block_hashes: list[bytes] = []
+        self.pending_copy: BlockCopy | None = None
         self.num_shared_blocks = 0
         self.num_computed_tokens = 0
         self.num_cached_tokens: int | None = None
@@ -38,6 +40,13 @@ class Sequence:
 
     def __repr__(self) -> str:
         return f"Sequence({self.request_id!r}, {self.num_computed_tokens}/{len(self.token_ids)})"
+
+    @property
+    def held_blocks(self) -> list[Block]:
+        """Blocks that this sequence keeps from being evicted."""
+        if self.pending_copy is None:
+            return self.block_table
+        return [*self.block_table, self.pending_copy.source]
 
     @property
     def num_pending_tokens(self) -> int:

@@ -49,4 +49,4 @@ def visit(cache: PrefixCache, token_ids: Seq[int], salt: bytes = b"") -> int:
 
 def count_cached(cache: PrefixCache, token_ids: Seq[int], salt: bytes = b"") -> int:
     """Count the blocks that a look-up of these tokens matches, without using them."""
-    return len(cache.match(make_sequence([*token_ids, 0], salt=salt)))
+    return len(cache.match(make_sequence([*token_ids, 0], salt=salt)).blocks)

@@ -43,7 +43,7 @@ def test_generated_tokens_are_cached_when_a_chat_goes_on(engine: Engine) -> None
     prompt = tokens(10)
     answer = solo(engine, prompt, 11)
     following = solo(engine, [*prompt, *answer.token_ids, 5], 2)
-    assert following.num_cached_tokens == (10 + 11 - 1) // BLOCK_SIZE * BLOCK_SIZE
+    assert following.num_cached_tokens == 10 + 11 - 1
 
 
 def test_one_token_is_computed_when_everything_is_cached(engine: Engine) -> None:
@@ -52,7 +52,7 @@ def test_one_token_is_computed_when_everything_is_cached(engine: Engine) -> None
     cold = solo(engine, prompt)
     warm = solo(engine, prompt)
     assert warm.token_ids == cold.token_ids
-    assert warm.num_cached_tokens == 3 * BLOCK_SIZE <= len(prompt) - 1
+    assert warm.num_cached_tokens == len(prompt) - 1
     longer = solo(engine, [*prompt, 9])
     assert longer.num_cached_tokens == 4 * BLOCK_SIZE
 
@@ -137,8 +137,8 @@ def test_copies_compute_their_prompt_once_when_they_arrive_together(
     answers = drive(engine, [greedy(str(i), prompt, 12) for i in range(8)])
     expected = solo(cold_engine, prompt, 12).token_ids
     assert all(answer.token_ids == expected for answer in answers.values())
-    assert engine.stats("").tokens_by_source["device"] >= 7 * 96
-    assert sorted(a.num_cached_tokens for a in answers.values())[:2] == [0, 96]
+    assert engine.stats("").tokens_by_source["device"] == 7 * 99
+    assert sorted(a.num_cached_tokens for a in answers.values()) == [0] + 7 * [99]
 
 
 def test_positions_start_behind_the_prefix_when_it_is_adopted(engine: Engine) -> None:
@@ -155,7 +155,7 @@ def test_positions_start_behind_the_prefix_when_it_is_adopted(engine: Engine) ->
         solo(engine, prompt, 1)
     finally:
         hook.remove()
-    assert seen == [[[28, 29]]]
+    assert seen == [[[29]]]
 
 
 def test_text_is_whole_when_sequences_are_preempted(tiny_llama: Path, cold_engine: Engine) -> None:
@@ -323,7 +323,7 @@ def test_counters_add_up_when_requests_have_passed(engine: Engine) -> None:
         solo(engine, prompt, 5)
     stats = engine.stats("id")
     assert stats.request_id == "id"
-    assert stats.tokens_by_source == {"device": 12, "computed": 2 * (16 + 5 - 1) - 12}
+    assert stats.tokens_by_source == {"device": 15, "computed": 2 * (16 + 5 - 1) - 15}
     held = stats.blocks_by_state["cached"] * BLOCK_SIZE
     assert stats.bytes_by_tier == {"device": held * 3 * 2 * 2 * 8 * 4}
     assert (stats.num_waiting, stats.num_running) == (0, 0)
@@ -332,7 +332,7 @@ def test_counters_add_up_when_requests_have_passed(engine: Engine) -> None:
 def test_salts_separate_when_prompts_are_equal(engine: Engine) -> None:
     """Another tenant's identical prompt is computed anew."""
     prompt = tokens(20, 6)
-    for salt, cached in [(b"a", 0), (b"b", 0), (b"a", 16)]:
+    for salt, cached in [(b"a", 0), (b"b", 0), (b"a", 19)]:
         sampling = Sampling(max_tokens=2, temperature=0.0)
         answer = drive(engine, [Generate("r", prompt, sampling, salt)])["r"]
         assert answer.num_cached_tokens == cached

@@ -69,9 +69,9 @@ def test_twin_waits_for_nothing_when_blocks_are_not_computed_yet() -> None:
     cache, pool = make_cache(16)
     first, second = make_sequence(blocks_of(1, 2, 3)), make_sequence(blocks_of(1, 2, 3))
     assert cache.admit(first, cache.match(first))
-    assert cache.match(second) == []
+    assert cache.match(second).num_tokens == 0
     cache.commit(first, BLOCK_SIZE + 1)
-    assert [b.block_id for b in cache.match(second)] == [first.block_table[0].block_id]
+    assert [b.block_id for b in cache.match(second).blocks] == [first.block_table[0].block_id]
     pool.check_invariants([first.block_table])
 
 
@@ -80,13 +80,95 @@ def test_twins_end_on_one_copy_when_both_computed_the_same() -> None:
     cache, pool = make_cache(16)
     first, second = make_sequence(blocks_of(1, 2, 3)), make_sequence(blocks_of(1, 2, 4))
     for sequence in (first, second):
-        assert cache.admit(sequence, [])
+        assert cache.admit(sequence, cache.match(sequence))
     for sequence in (first, second):
         cache.commit(sequence, sequence.num_pending_tokens)
     assert first.block_table[:2] == second.block_table[:2]
     assert first.block_table[2] != second.block_table[2]
     assert pool.count_by_state() == {"free": 12, "cached": 0, "active": 4}
     pool.check_invariants([first.block_table, second.block_table])
+
+
+def test_longest_beginning_is_found_when_many_blocks_follow_one() -> None:
+    """Among any siblings the one that shares most leading tokens is the source."""
+    cache, pool = make_cache(64)
+    parent = blocks_of(1)
+    for tail in ([2, 2, 2, 2], [2, 3, 4, 5], [2, 3, 4, 7], [2, 3, 9, 9], [5, 5, 5, 5], [2, 3]):
+        visit(cache, [*parent, *tail])
+    for asked, shared in [
+        ([2, 3, 4, 6, 0], [2, 3, 4]),
+        ([2, 3, 9, 9, 0], [2, 3, 9, 9]),
+        ([2, 3, 9, 9], [2, 3, 9]),
+        ([2, 9, 9, 9, 0], [2]),
+        ([2, 0, 0, 0, 0], [2]),
+        ([9, 2, 3, 4, 0], []),
+        ([2], []),
+    ]:
+        match = cache.match(make_sequence([*parent, *asked]))
+        assert match.num_tokens == BLOCK_SIZE + len(shared)
+    assert pool.count_by_state()["cached"] == 6
+
+
+def test_source_is_pinned_when_its_tokens_are_to_be_copied() -> None:
+    """Until the copy is made nothing can evict the source; afterwards it can go."""
+    cache, pool = make_cache(4)
+    visit(cache, blocks_of(1, 2))
+    sequence = make_sequence([*blocks_of(1), 2, 2, 3])
+    assert cache.admit(sequence, cache.match(sequence))
+    copy = sequence.pending_copy
+    assert copy is not None
+    assert (copy.source.token_ids, copy.num_tokens) == ((2, 2, 2, 2), 2)
+    assert copy.target is sequence.block_table[1]
+    assert pool.allocate(2) is None
+    pool.forget_unused()
+    assert copy.source.indexed
+    pool.check_invariants([sequence.held_blocks])
+    cache.commit(sequence, sequence.num_pending_tokens)
+    assert sequence.pending_copy is None
+    pool.forget_unused()
+    assert not copy.source.indexed
+    pool.check_invariants([sequence.held_blocks])
+
+
+def test_nothing_is_indexed_when_a_sequence_leaves_before_its_copy() -> None:
+    """KV that was never copied is not found by anybody."""
+    cache, pool = make_cache(8)
+    visit(cache, blocks_of(1, 2))
+    before = set(pool.index)
+    sequence = make_sequence([*blocks_of(1), 2, 2, 3])
+    assert cache.admit(sequence, cache.match(sequence))
+    cache.release(sequence)
+    assert set(pool.index) == before
+    assert pool.count_by_state() == {"free": 6, "cached": 2, "active": 0}
+    pool.check_invariants()
+
+
+def test_tail_goes_when_a_fuller_block_holds_its_tokens() -> None:
+    """A chat that goes on leaves no trail of half-filled blocks."""
+    cache, pool = make_cache(16)
+    chat = [*blocks_of(1), 2]
+    for token in range(3, 12):
+        visit(cache, chat)
+        assert pool.count_by_state()["cached"] == -(-len(chat) // BLOCK_SIZE)
+        chat.append(token)
+    pool.check_invariants()
+
+
+def test_tail_stays_when_its_sequence_still_writes_behind_it() -> None:
+    """A fuller block of another sequence does not take a running one's block away."""
+    cache, pool = make_cache(16)
+    running = enter(cache, [1, 2])
+    assert running is not None
+    visit(cache, [1, 2, 3, 4, 5])
+    pool.check_invariants([running.held_blocks])
+    assert running.block_table[0].token_ids == (1, 2)
+    running.token_ids += [3, 4, 6]
+    assert cache.grow(running, 3)
+    cache.commit(running, 3)
+    pool.check_invariants([running.held_blocks])
+    cache.release(running)
+    pool.check_invariants()
+    assert count_cached(cache, [1, 2, 3, 4]) == 1
 
 
 @pytest.mark.parametrize("policy", POLICIES)

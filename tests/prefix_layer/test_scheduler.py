@@ -102,6 +102,16 @@ def test_twin_does_not_wait_when_little_is_shared() -> None:
     assert desk.step() == {"first": 21, "twin": 21}
 
 
+def test_twin_does_not_wait_when_the_beginning_of_a_block_is_cached() -> None:
+    """What would be copied anyway is not worth waiting for."""
+    desk = Desk(budget=256)
+    prefix = list(range(100, 132))
+    visit(desk.cache, prefix[:3])
+    desk.add("first", [*prefix, 1])
+    desk.add("twin", [*prefix, 2])
+    assert desk.step() == {"first": 30, "twin": 30}
+
+
 def test_twin_goes_on_alone_when_the_first_is_aborted() -> None:
     """Waiting for somebody ends with them."""
     desk = Desk(budget=32)
