@@ -268,7 +268,10 @@ class _Watch:
         self._usage = usage
 
     def failed(self, error: BaseException) -> None:
-        self._record("error" if isinstance(error, Exception) else "aborted")
+        if isinstance(error, NotCached):  # a plain miss; without usage it has no first token
+            self._record("ok")
+        else:
+            self._record("error" if isinstance(error, Exception) else "aborted")
 
     def aborted(self) -> None:
         self._record("aborted")
@@ -287,6 +290,7 @@ class _Watch:
             return
         on_record, self._on_record = self._on_record, None
         seconds = time.perf_counter() - self._started
+        is_whole = end == "ok" and self._usage is not None
         on_record(
             RequestRecord(
                 request_id=self._call.request_id,
@@ -297,7 +301,7 @@ class _Watch:
                 outcome=self.report.outcome,
                 end=end,
                 seconds=seconds,
-                ttft_s=seconds if self._ttft_s is None and end == "ok" else self._ttft_s,
+                ttft_s=seconds if self._ttft_s is None and is_whole else self._ttft_s,
                 usage=self._usage,
                 coalesced=self.report.coalesced,
             )

@@ -34,7 +34,20 @@ def split(query: CacheQuery, control: CacheControl) -> Turn | str:
     text = control.query_text if control.query_text is not None else "".join(texts)
     if not text.strip():
         return "the last message has no text"
-    return Turn(text, [*messages[:-1], {**last, "content": [PLACEHOLDER, *others]}])
+    kept = [] if control.query_text is None else _beside_query("".join(texts), control)
+    return Turn(text, [*messages[:-1], {**last, "content": [PLACEHOLDER, *kept, *others]}])
+
+
+def _beside_query(message: str, control: CacheControl) -> list[str]:
+    """Return what of a message stays in the scope when its query is named.
+
+    Named documents stand for the pages the message carries. Without them, all of the message but
+    the query itself must be equal. Either way a named query never meets a whole message.
+    """
+    if control.context is not None:
+        return ["\0query"]
+    assert control.query_text is not None, "no query is named"
+    return ["\0query", message.replace(control.query_text, PLACEHOLDER)]
 
 
 def _parts(content: Any) -> tuple[list[str], list[Any]]:

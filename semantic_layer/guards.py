@@ -9,6 +9,7 @@ from semantic_layer.likeness import are_counterparts
 from semantic_layer.outcome import Reason
 from semantic_layer.script import fold
 from semantic_layer.stemming import is_past_of
+from semantic_layer.writing import capitals, signs, whose
 
 Guard = Callable[[Comparison], str | None]
 _SWAP_COVERAGE = 0.7
@@ -84,7 +85,7 @@ def person(c: Comparison) -> str | None:
     one, other = c.one.owners, c.other.owners
     if one and other and one.isdisjoint(other) and not _is_impersonal(c):
         return f"{'/'.join(sorted(one))} / {'/'.join(sorted(other))}"
-    if c.one.language == "zh" or _is_personal(c):
+    if c.one.language == "zh" or c.one.frame in {"what", "which", "who"} or _is_personal(c):
         one, other = c.one.persons, c.other.persons
         if one and other and one.isdisjoint(other):
             return f"{'/'.join(sorted(one))} / {'/'.join(sorted(other))}"
@@ -184,6 +185,9 @@ GUARDS: dict[str, Guard] = {
     "language": language,
     "payload": payload,
     "numbers": numbers,
+    "signs": signs,
+    "capitals": capitals,
+    "whose": whose,
     "negation": negation,
     "polarity": polarity,
     "exclusive": exclusive,

@@ -15,11 +15,15 @@ _DERIVED_SHARE = 0.6
 def is_typo(
     one: Token, other: Token, lexicon: Lexicon, knows_word: KnowsWord | None = None
 ) -> bool:
-    """Say whether two words are one, misspelt: a single slip of the fingers, not two real words."""
+    """Say whether two words are one, misspelt: a single slip of the fingers.
+
+    One of them must be a real word and the other not: two words nobody knows ("nitrate",
+    "nitrite") are two words.
+    """
     a, b = one.surface.casefold(), other.surface.casefold()
     if min(len(a), len(b)) < _MIN_TYPO_LETTERS or not (a.isalpha() and b.isalpha()):
         return False
-    if not _one_slip(a, b) or a == f"a{b}" or b == f"a{a}" or are_counterparts(a, b):
+    if a[0] != b[0] or not _one_slip(a, b) or are_counterparts(a, b):
         return False
     if one.name and other.name:
         return (one.norm in lexicon.sets) != (other.norm in lexicon.sets) and len(
@@ -27,7 +31,7 @@ def is_typo(
         ) > _MIN_SHARED_LETTERS
     if knows_word is None:
         return sorted(a) == sorted(b) and min(len(a), len(b)) > _MIN_SHARED_LETTERS
-    return not (knows_word(a) and knows_word(b))
+    return knows_word(a) != knows_word(b)
 
 
 def is_derived(one: Token, other: Token, lexicon: Lexicon) -> bool:
@@ -69,17 +73,16 @@ _ENDING_PAIRS = (("er", "ee"), ("or", "ee"), ("ful", "less"))
 
 
 def _one_slip(a: str, b: str) -> bool:
-    """Say whether one insertion, deletion, substitution or exchange of neighbours leads over."""
-    if a == b or abs(len(a) - len(b)) > 1:
-        return a == b
-    start = 0
-    while start < min(len(a), len(b)) and a[start] == b[start]:
-        start += 1
-    rest_a, rest_b = a[start:], b[start:]
-    if len(rest_a) == len(rest_b):
-        exchanged = rest_a[:2] == rest_b[1::-1] and rest_a[2:] == rest_b[2:]
-        return exchanged or rest_a[1:] == rest_b[1:]
-    return rest_a[1:] == rest_b or rest_a == rest_b[1:]
+    """Say whether a letter left out, put in, or exchanged with its neighbour leads over.
+
+    A letter in place of another does not: so "methanol" becomes "methanal". Nor does a final "s".
+    """
+    if len(a) == len(b):
+        return any(a == b[:i] + b[i + 1] + b[i] + b[i + 2 :] for i in range(len(b) - 1))
+    short, long = sorted((a, b), key=len)
+    if len(long) - len(short) != 1 or long == f"{short}s":
+        return False
+    return any(short == long[:i] + long[i + 1 :] for i in range(len(long)))
 
 
 def _shared_letters(a: str, b: str) -> int:

@@ -100,7 +100,7 @@ def says_the_same(c: Comparison) -> bool:
         says_nearly_the_same(c)
         and not c.only_one
         and not c.only_other
-        and c.count("derived") == 0
+        and c.count("derived") == c.count("typo") == 0
         and c.one.owners == c.other.owners
         and _same_persons(c)
         and c.order in {"same", "moved"}

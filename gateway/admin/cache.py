@@ -1,5 +1,6 @@
 """``/admin/cache``: ask what the caches would do, fill them, browse them, empty them."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -33,8 +34,10 @@ _FIELDS = {
     "text": "text",
 }
 _DELETE_BY = ("id", "tag", "model", "namespace", "tenant")
-_YES = frozenset({"1", "true", "yes"})
-_MAY_BE_EMPTY = frozenset({"namespace"})
+_FLAG = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
 
 
 class Paging(Struct, frozen=True):
@@ -87,7 +90,7 @@ async def import_entries(request: HTTP) -> ImportResult:
 @get("/cache/entries")
 async def browse_entries(request: HTTP) -> dict[str, Any]:
     """List entries, newest first, by id, tenant, namespace, model, intent, tag or text."""
-    query = _query(request, {*_FIELDS, "cursor", "limit"})
+    query = _query(request, {*_FIELDS, "cursor", "limit"}, may_be_empty={"namespace"})
     paging = convert(
         {k: query.pop(k) for k in ("cursor", "limit") if k in query}, Paging, strict=False
     )
@@ -105,8 +108,7 @@ async def browse_entries(request: HTTP) -> dict[str, Any]:
 async def invalidate_entries(request: HTTP) -> dict[str, Any]:
     """Remove the selected entries from all stores; ``dry_run=1`` only counts them."""
     query = _query(request, {*_DELETE_BY, "all", "dry_run"})
-    everything = query.pop("all", "0").lower() in _YES
-    dry_run = query.pop("dry_run", "0").lower() in _YES
+    everything, dry_run = _flag(query, "all"), _flag(query, "dry_run")
     if not query and not everything:
         raise BadRequest(f"select entries by {', '.join(_DELETE_BY)}, or all=1", param="all")
     selector = replace(_selector(query), everything=everything)
@@ -119,8 +121,8 @@ async def invalidate_entries(request: HTTP) -> dict[str, Any]:
 
 async def _import(request: HTTP, parts: Parts, tree: Any) -> str:
     row = convert(tree, EntryRow)
-    answer = answer_of(row)
     call = _call(request, parts, row.request, row.tenant, {})
+    answer = answer_of(row, call.body)
     call = replace(
         call,
         control=row.control(call.control),
@@ -160,17 +162,29 @@ def _call(
     )
 
 
-def _query(request: HTTP, known: set[str]) -> dict[str, str]:
+def _query(request: HTTP, known: set[str], *, may_be_empty: Collection[str] = ()) -> dict[str, str]:
     query: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name not in known:
             raise BadRequest(f"{name}: unknown; known are {', '.join(sorted(known))}", param=name)
         if name in query:
             raise BadRequest(f"{name}: given twice", param=name)
-        if not value and name not in _MAY_BE_EMPTY:
+        if not value and name not in may_be_empty:
             raise BadRequest(f"{name}: is empty", param=name)
         query[name] = value
     return query
+
+
+def _flag(query: dict[str, str], name: str) -> bool:
+    """Take a flag out of the query; absent is False.
+
+    Raises:
+        BadRequest: it is neither a yes nor a no.
+    """
+    value = _FLAG.get(query.pop(name, "0").strip().lower())
+    if value is None:
+        raise BadRequest(f"{name}: expected one of {', '.join(_FLAG)}", param=name)
+    return value
 
 
 def _selector(query: dict[str, str]) -> Selector:

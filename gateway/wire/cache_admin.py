@@ -91,14 +91,17 @@ class ChatCompletionIn(Struct, frozen=True):
     usage: _UsageIn | None = None
 
 
-def answer_of(row: EntryRow) -> Answer:
-    """Return the row's answer.
+def answer_of(row: EntryRow, body: dict[str, Any]) -> Answer:
+    """Return the row's answer to its validated request.
 
     Raises:
-        BadRequest: not exactly one of ``response`` and ``text``, or an answer that is not stored.
+        BadRequest: not exactly one of ``response`` and ``text``, an answer that is not stored, or
+            one of another shape than the request asks for.
     """
     if (row.response is None) == (row.text is None):
         raise BadRequest("response: give one of response and text", param="response")
+    if row.text == "":
+        raise BadRequest("text: is empty", param="text")
     if row.response is None:
         answer = Answer([Choice(0, "stop", row.text)], Usage())
     else:
@@ -108,7 +111,21 @@ def answer_of(row: EntryRow) -> Answer:
             "response: only answers that ended by stop, tool_calls or length are kept",
             param="response",
         )
+    _check_shape(answer, body, "text" if row.response is None else "response.choices")
     return answer
+
+
+def _check_shape(answer: Answer, body: dict[str, Any], where: str) -> None:
+    """Refuse an answer that would be served as a broken one; no text has no logprobs."""
+    num_choices = int(body.get("n", 1))
+    if [choice.index for choice in answer.choices] != list(range(num_choices)):
+        raise BadRequest(
+            f"{where}: the request asks for n={num_choices} choices, "
+            f"numbered from 0; got {len(answer.choices)}",
+            param=where,
+        )
+    if body.get("logprobs") and any(c.text and not c.logprobs for c in answer.choices):
+        raise BadRequest(f"{where}: the request asks for logprobs; a choice has none", param=where)
 
 
 def _answer(given: ChatCompletionIn) -> Answer:

@@ -97,8 +97,8 @@ class ChatRequest(Struct, frozen=True):
     max_tokens: Count | None = None
     max_completion_tokens: Count | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
-    n: Annotated[int, Meta(ge=1, le=8)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    n: Annotated[int, Meta(ge=1, le=128)] | None = None
     stop: Text | Annotated[list[Text], Meta(max_length=4)] | None = None
     seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None = None
     presence_penalty: Penalty | None = None

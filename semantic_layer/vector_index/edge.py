@@ -4,11 +4,13 @@ Measured on 2 cores with qdrant-edge-py 0.9: a search among 10,000 × 384 of one
 and lets other threads run; an update takes 40 µs a point and holds the interpreter lock, so
 threads gain nothing and batches are kept short; a flush holds it for 80 ms with nothing to write
 and 240 ms otherwise, hence flushes are rare; `optimize` holds it for seconds and is never called.
-Source: our measurement.
+The engine writes through memory maps, so a full disk is a SIGBUS that ends the process: nothing is
+added while little is free. Source: our measurement.
 """
 
 import asyncio
 import logging
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,6 +30,8 @@ _BATCH = 16  # points of one update: under 1 ms without the event loop
 _SWEEP_BATCH = 64
 _INLINE_POINTS = 20_000  # a search among more is worth a thread
 _HANDOVER_S = 2.0  # for a killed owner's last moments
+_MIN_FREE_BYTES = 128 * 2**20
+_FREE_CHECK_S = 1.0
 _FLUSH_AFTER = 5_000  # updates; until then they are safe in the log, which a load replays
 
 
@@ -35,13 +39,17 @@ class EdgeVectorIndex:
     """A `VectorIndex` in ``folder / collection``, made when absent.
 
     An update is in the write-ahead log when it returns, so it survives `kill -9`. A folder that
-    the engine cannot read is moved aside and begun anew: the index is a cache.
+    the engine cannot read is moved aside and begun anew: the index is a cache. Points are added
+    while the folder's file system has ``min_free_bytes`` free.
 
     Raises:
         StoreLocked: another process has the collection open.
     """
 
-    def __init__(self, folder: Path, collection: str, dim: int) -> None:
+    def __init__(
+        self, folder: Path, collection: str, dim: int, *, min_free_bytes: int = _MIN_FREE_BYTES
+    ) -> None:
+        self._room = _Room(folder / collection, min_free_bytes)
         self._lock = FolderLock(folder / collection, wait_s=_HANDOVER_S)
         try:
             self._shard = _open(folder / collection / "shard", dim)
@@ -52,7 +60,12 @@ class EdgeVectorIndex:
         self._num_unflushed = 0
 
     async def upsert(self, points: Sequence[Point]) -> None:
-        """Add points, replacing those of the same tenant and entry id."""
+        """Add points, replacing those of the same tenant and entry id.
+
+        Raises:
+            StoreUnavailable: also when the disk is nearly full; nothing is written then.
+        """
+        self._room.check()
         for start in range(0, len(points), _BATCH):
             batch = [_to_engine(point) for point in points[start : start + _BATCH]]
             self._update(engine.UpdateOperation.upsert_points(batch), len(batch))
@@ -135,6 +148,32 @@ class EdgeVectorIndex:
         _guarded(lambda: self._shard.update(operation))
         self._num_unflushed += num_points
         self._num_points = self._shard.info().points_count
+
+
+class _Room:
+    """The free space of a folder's file system, read at most once in `_FREE_CHECK_S`."""
+
+    def __init__(self, folder: Path, min_free_bytes: int) -> None:
+        self._folder = folder
+        self._min_free_bytes = min_free_bytes
+        self._free_bytes = 0
+        self._read_again_at = 0.0
+
+    def check(self) -> None:
+        """Return when there is room.
+
+        Raises:
+            StoreUnavailable: there is less than the limit, or it cannot be told.
+        """
+        now = time.monotonic()
+        if now >= self._read_again_at:
+            self._free_bytes = _guarded(lambda: shutil.disk_usage(self._folder).free)
+            self._read_again_at = now + _FREE_CHECK_S
+        if self._free_bytes < self._min_free_bytes:
+            raise StoreUnavailable(
+                f"vector index: the disk of {self._folder} has {self._free_bytes} bytes free, "
+                f"fewer than {self._min_free_bytes}"
+            )
 
 
 def _open(path: Path, dim: int) -> Any:

@@ -100,6 +100,7 @@ WRONG = [
     ({"max_tokens": 1.5}, "max_tokens"),
     ({"max_completion_tokens": 0}, "max_completion_tokens"),
     ({"n": 0}, "n"),
+    ({"n": 129}, "n"),
     ({"presence_penalty": 2.5}, "presence_penalty"),
     ({"frequency_penalty": -2.5}, "frequency_penalty"),
     ({"top_logprobs": 5}, "top_logprobs"),

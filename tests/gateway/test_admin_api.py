@@ -105,6 +105,53 @@ async def test_bad_rows_are_named_when_good_ones_are_kept(client: httpx.AsyncCli
     assert all(error["message"] for error in result["errors"])
 
 
+def choice(index: int = 0, **fields: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": "x"}
+    return {"index": index, "message": message, "finish_reason": "stop", **fields}
+
+
+TOKEN = {"token": "x", "logprob": -0.5, "bytes": [120], "top_logprobs": []}
+CALLED = {"content": None, "tool_calls": [{"id": "k", "type": "function"}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "answer", "param"),
+    [
+        ({"n": 2}, {"text": "x"}, "text"),
+        ({"n": 2}, {"response": {"choices": [choice()]}}, "response.choices"),
+        ({"n": 2}, {"response": {"choices": [choice(), choice()]}}, "response.choices"),
+        ({}, {"response": {"choices": [choice(), choice(1)]}}, "response.choices"),
+        ({"logprobs": True}, {"text": "x"}, "text"),
+        (
+            {"logprobs": True, "n": 2},
+            {"response": {"choices": [choice(logprobs={"content": [TOKEN]}), choice(1)]}},
+            "response.choices",
+        ),
+        ({}, {"text": ""}, "text"),
+        ({"n": 129}, {"text": "x"}, "request.n"),
+    ],
+)
+async def test_row_is_named_when_its_answer_has_another_shape(
+    client: httpx.AsyncClient, fields: dict[str, Any], answer: dict[str, Any], param: str
+) -> None:
+    """Nothing is stored that its request would be answered wrongly with."""
+    good = {"request": ask("good"), "text": "x"}
+    result = await imported(client, {"request": ask(**fields), **answer}, good)
+    assert [(error["index"], error["param"]) for error in result["errors"]] == [(0, param)]
+    assert result["errors"][0]["message"]
+    assert result["imported"] == 1
+
+
+async def test_row_is_kept_when_its_answer_has_the_shape_asked_for(
+    client: httpx.AsyncClient,
+) -> None:
+    """Choices in any order, with logprobs where there is text."""
+    logprobs = {"content": [TOKEN]}
+    choices = [choice(1, message=CALLED, finish_reason="tool_calls"), choice(0, logprobs=logprobs)]
+    row = {"request": ask(n=2, logprobs=True), "response": {"choices": choices}}
+    assert (await imported(client, row))["errors"] == []
+
+
 @pytest.mark.parametrize("body", [b"{}", b"", b"[", b'"x"'])
 async def test_import_is_refused_when_it_is_no_list(client: httpx.AsyncClient, body: bytes) -> None:
     """A malformed body is a 400."""
@@ -216,6 +263,12 @@ async def test_entries_are_filtered_and_paged_when_browsed(client: httpx.AsyncCl
         ("DELETE", "all=0", "all"),
         ("DELETE", "tags=a&model=m", "tags"),
         ("DELETE", "tag=", "tag"),
+        ("DELETE", "namespace=", "namespace"),
+        ("DELETE", "tag=a&dry_run=ja", "dry_run"),
+        ("DELETE", "tag=a&dry_run=", "dry_run"),
+        ("DELETE", "tag=a&dry_run=%20", "dry_run"),
+        ("DELETE", "all=2", "all"),
+        ("DELETE", "tag=a&all=y", "all"),
         ("DELETE", "tag=a&tag=b", "tag"),
     ],
 )
@@ -240,7 +293,9 @@ async def test_entries_go_when_they_are_selected(client: httpx.AsyncClient) -> N
         assert response.status_code == 200, response.text
         return response.json()
 
-    assert await removed("tag=t0&dry_run=1") == {"deleted": 3, "dry_run": True}
+    for yes in ("1", "true", "YES", "%20On%20"):
+        assert await removed(f"tag=t0&dry_run={yes}") == {"deleted": 3, "dry_run": True}
+    assert await removed("tag=none&dry_run=Off&all=no") == {"deleted": 0, "dry_run": False}
     assert await removed(f"id={ids[0]}") == {"deleted": 1, "dry_run": False}
     assert await removed("tag=t0") == {"deleted": 2, "dry_run": False}
     assert (await removed("tenant=nobody"))["deleted"] == 0

@@ -48,6 +48,21 @@ async def test_health_names_every_part_when_all_is_well(client: httpx.AsyncClien
     assert health["engine"]["state"] == "off"
 
 
+@pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
+async def test_health_has_no_body_when_only_the_head_is_asked(path: str) -> None:
+    """A probe that sends HEAD sees what GET says: status, type and length."""
+    async with (
+        MemoryGateway(FakeBackend(whole("x"))).listening() as url,
+        httpx.AsyncClient(base_url=url, trust_env=False) as client,
+    ):
+        whole_answer, head = await client.get(path), await client.head(path)
+        assert (await client.get(path)).status_code == 200
+    assert head.status_code == whole_answer.status_code == 200
+    assert head.content == b""
+    for name in ("content-type", "content-length"):
+        assert head.headers[name] == whole_answer.headers[name]
+
+
 class BrokenStore(MemoryResponseStore):
     async def ping(self) -> None:
         raise StoreUnavailable("redis", "down")

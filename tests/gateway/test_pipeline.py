@@ -13,6 +13,7 @@ from gateway.errors import BackendError, ModelNotFound, NotCached
 from gateway.flight import FlightGroup
 from gateway.pipeline import Call, Pipeline, Reply
 from gateway.record import RequestRecord
+from gateway.stats import counted_as
 from gateway.write_back import WriteBack
 from semantic_layer import (
     CacheControl,
@@ -249,6 +250,16 @@ async def test_only_if_cached_never_generates(open_gateway: Open) -> None:
     assert gateway.backend.calls == []
     await gateway.ask()
     assert (await gateway.ask(call))[0] == "exact"
+
+
+async def test_miss_is_recorded_when_only_the_cache_was_asked(open_gateway: Open) -> None:
+    """A 504 of only-if-cached is no error of ours: a miss without a first token."""
+    gateway = await open_gateway(FakeBackend(HELLO))
+    with pytest.raises(NotCached):
+        await gateway.pipeline.run(replace(CALL, control=CacheControl(only_if_cached=True)))
+    (record,) = gateway.records
+    assert (record.outcome, record.end, record.ttft_s) == ("miss", "ok", None)
+    assert counted_as(record) == "miss"
 
 
 async def test_unreadable_answer_is_a_miss(open_gateway: Open) -> None:

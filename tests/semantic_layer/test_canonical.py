@@ -174,10 +174,23 @@ def test_scope_differs_when_anything_else_differs(other: CacheQuery) -> None:
     assert scope(ask()) != scope(other)
 
 
-def test_scope_leaves_the_message_out_when_a_query_text_is_given() -> None:
-    """With a query text of its own the pages of context in the message do not matter."""
-    control = CacheControl(query_text="What is it?")
+def test_pages_do_not_matter_when_query_and_documents_are_named() -> None:
+    """Named documents stand for the pages that the message carries."""
+    control = CacheControl(query_text="What is it?", context=("d1",))
     assert scope(ask("page one"), control) == scope(ask("page two"), control)
+
+
+def test_pages_stay_in_the_scope_when_only_the_query_is_named() -> None:
+    """Without named documents the rest of the message must be equal; the query may vary."""
+    first, second = (CacheControl(query_text=text) for text in ("What is it?", "So what is it?"))
+    assert scope(ask("page. What is it?"), first) == scope(ask("page. So what is it?"), second)
+    assert scope(ask("page. What is it?"), first) != scope(ask("leaf. What is it?"), first)
+
+
+def test_named_query_never_meets_a_whole_message() -> None:
+    """A plain question is not answered from pages that it did not bring."""
+    for control in (CacheControl(query_text="Hi"), CacheControl(query_text="Hi", context=())):
+        assert scope(ask("Hi"), control) != scope(ask("Hi"), CacheControl())
 
 
 def test_scope_keeps_images_when_a_query_text_is_given() -> None:

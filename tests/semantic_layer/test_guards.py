@@ -5,7 +5,7 @@ import pytest
 from semantic_layer.analysis import analyse
 from semantic_layer.edits import compare
 from semantic_layer.guards import first_veto
-from semantic_layer.scorer import says_the_same
+from semantic_layer.scorer import says_nearly_the_same, says_the_same
 
 VETOES = {
     "numbers": [
@@ -23,6 +23,23 @@ VETOES = {
         ("２０１８年谁夺冠", "2019年谁夺冠"),
         ("第二章讲什么", "第三章讲什么"),
         ("设一个十点的闹钟", "设一个九点的闹钟"),
+    ],
+    "signs": [
+        ("What does a && b do?", "What does a || b do?"),
+        ("Solve x = 5y", "Solve x != 5y"),
+        ("What does !x mean?", "What does ~x mean?"),
+        ("What does the pattern a.b match?", "What does the pattern a-b match?"),
+    ],
+    "capitals": [
+        ("How big is 1 MB?", "How big is 1 Mb?"),
+        ("What does ls -l do?", "What does ls -L do?"),
+        ("How do I polish furniture?", "How do I Polish furniture?"),
+        ("Where is china made?", "Where is China made?"),
+    ],
+    "whose": [
+        ("Who is Tom's father?", "Whose father is Tom?"),
+        ("Who is Anna's mother?", "Who is Anna the mother of?"),
+        ("他是谁的老师？", "谁是他的老师？"),
     ],
     "negation": [
         ("Which mushrooms are safe to eat raw?", "Which mushrooms are not safe to eat raw?"),
@@ -142,8 +159,6 @@ SAME = [
     ("How do I reset my router?", "How can I reset my router, please?"),
     ("How do I reset my router?", "um so how do i reset my router"),
     ("How do I reset my router?", "What's the best way to reset my router?"),
-    ("How do I recover a deleted file?", "How do I recover a deleted flie?"),
-    ("Why is my connection so slow?", "Why is my conection so slow?"),
     ("What is the fastest way to learn typing?", "What's the quickest way to learn typing?"),
     ("Convert 15 miles to kilometers.", "Convert fifteen miles to kilometres."),
     ("Transfer £50 to Sarah", "Transfer 50 pounds to Sarah"),
@@ -238,3 +253,36 @@ def test_nothing_is_left_over_when_only_the_wording_differs(one: str, other: str
 def test_something_is_left_over_when_the_question_changed(one: str, other: str) -> None:
     """What no guard vetoes still does not count as the same."""
     assert not says_the_same(compare(analyse(one), analyse(other), knows_word))
+
+
+TYPOS = [
+    ("How do I recover a deleted file?", "How do I recover a deleted flie?"),
+    ("Why is my connection so slow?", "Why is my conection so slow?"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), both_ways(TYPOS))
+def test_misspelt_word_is_let_through_but_less_sure(one: str, other: str) -> None:
+    """A slip of the fingers is no veto; how alike the texts are decides."""
+    comparison = compare(analyse(one), analyse(other), knows_word)
+    assert first_veto(comparison) is None
+    assert says_nearly_the_same(comparison)
+    assert not says_the_same(comparison)
+
+
+NOT_TYPOS = [
+    ("What is sodium nitrate?", "What is sodium nitrite?"),
+    ("Is methanol toxic?", "Is methanal toxic?"),
+    ("What does malloc return?", "What does calloc return?"),
+    ("What does fork do?", "What does vfork do?"),
+    ("What does strcpy do?", "What does strncpy do?"),
+    ("How to fix a leak?", "How to fix a leek?"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), both_ways(NOT_TYPOS))
+def test_other_word_is_left_over_when_it_only_looks_alike(one: str, other: str) -> None:
+    """Two words that nobody misspelt are two words, known or not."""
+    comparison = compare(analyse(one), analyse(other), knows_word)
+    assert comparison.count("typo") == 0
+    assert not says_nearly_the_same(comparison)

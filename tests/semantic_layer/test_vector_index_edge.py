@@ -135,6 +135,21 @@ async def test_closed_index_raises_the_named_error_when_used(tmp_path: Path) -> 
             await call
 
 
+async def test_points_are_refused_when_the_disk_is_nearly_full(tmp_path: Path) -> None:
+    """A full disk would end the process; what is there is still found, and can go."""
+    index = EdgeVectorIndex(tmp_path, "c", DIM)
+    await index.upsert([make_point("e", unit(1))])
+    await index.close()
+    full = EdgeVectorIndex(tmp_path, "c", DIM, min_free_bytes=2**63)
+    with pytest.raises(StoreUnavailable, match="bytes free"):
+        await full.upsert([make_point("e2", unit(1))])
+    assert await full.count() == 1
+    assert await nearest(full) == ["e"]
+    await full.delete("public", ["e"])
+    assert await full.count() == 0
+    await full.close()
+
+
 async def test_index_is_flushed_when_enough_was_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
