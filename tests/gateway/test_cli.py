@@ -74,7 +74,7 @@ def test_usage_is_refused_in_one_line_when_it_is_wrong(arguments: list[str]) -> 
     [
         ({"STRATA_NO_SUCH": "1"}, "STRATA_NO_SUCH"),
         ({"STRATA_PORT": "seventy"}, "STRATA_PORT"),
-        ({"STRATA_LOCAL__EVICTION": "random"}, "lru | lfu"),
+        ({"STRATA_LOCAL__EVICTION": "random"}, "lru | fifo"),
         ({"STRATA_CONFIG": "/no/such/file.toml"}, "/no/such/file.toml"),
         ({"STRATA_HOST": "0.0.0.0"}, "api_keys_file"),
         (
