@@ -2,12 +2,14 @@
 
 An emitted token is one of which some text reached the client, or that was followed by one. The stop
 token, and tokens that lie wholly in or behind a stop string, are not emitted: they have no logprobs
-entry and are not counted. A logprobs entry travels with the delta that holds the first character
-its token helps to spell.
+entry and are not counted. A logprobs entry travels with the delta that completes its token's text;
+of a token that a stop string cuts, only the bytes before it count.
 """
 
 from collections import deque
 from typing import NamedTuple
+
+import msgspec
 
 from gateway.backends.base import Delta, TokenLogprob, TopLogprob
 from gateway.backends.stop_matcher import StopMatcher
@@ -22,7 +24,16 @@ class _Held(NamedTuple):
     """A token whose text has not gone out; ``start`` counts characters of the whole answer."""
 
     start: int
+    text: str
     logprob: TokenLogprob | None
+
+    def cut(self, end: int) -> TokenLogprob | None:
+        """Return the entry without the bytes of what lies behind character ``end``."""
+        behind = self.text[max(end - self.start, 0) :].encode()
+        if self.logprob is None or not behind or self.logprob.bytes is None:
+            return self.logprob
+        kept = self.logprob.bytes[: -len(behind)]
+        return msgspec.structs.replace(self.logprob, bytes=kept)
 
 
 class Choice:
@@ -58,7 +69,7 @@ class Choice:
     def _take(self, token_id: int, logprob: EngineLogprob | None) -> str:
         piece = self._detokenizer.push(token_id)
         entry = None if logprob is None else self._entry(logprob, piece.data)
-        self._held.append(_Held(self._num_decoded, entry))
+        self._held.append(_Held(self._num_decoded, piece.text, entry))
         self._num_decoded += len(piece.text)
         return self._stops.push(piece.text)
 
@@ -73,12 +84,18 @@ class Choice:
         self._num_emitted += len(text)
         whole = self.finish_reason is not None and not self._stops.stopped
         entries = []
-        while self._held and (whole or self._held[0].start < self._num_emitted):
-            logprob = self._held.popleft().logprob
+        while self._held and (whole or self._is_out(self._held[0])):
+            held = self._held.popleft()
+            logprob = held.cut(self._num_emitted) if self._stops.stopped else held.logprob
             self.num_tokens += 1
             if logprob is not None:
                 entries.append(logprob)
         return Delta(self.index, text, logprobs=entries) if text or entries else None
+
+    def _is_out(self, held: _Held) -> bool:
+        """Say whether all of a token's text went out, or all that ever will."""
+        is_whole = held.start + len(held.text) <= self._num_emitted
+        return held.start < self._num_emitted and (is_whole or self._stops.stopped)
 
     def _entry(self, logprob: EngineLogprob, data: bytes) -> TokenLogprob:
         name, _ = self._tokenizer.token(logprob.token_id)

@@ -86,7 +86,7 @@ def test_answer_does_not_depend_on_the_steps_when_a_stop_is_set(
     one_by_one = play(tokenizer, steps(ids, "length"), stop)
     assert (text, entries) == one_by_one[:2]
     spelled = b"".join(bytes(entry.bytes or []) for entry in entries)
-    assert spelled.startswith(text.encode())
+    assert spelled.decode(errors="ignore") == text  # a token may hold the start of what was cut
 
 
 def test_no_entry_is_lost_when_text_is_held_back(tokenizer: Tokenizer) -> None:
