@@ -10,6 +10,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from prefix_layer.eviction import POLICIES
 from prefix_layer.prefix_cache import PrefixCache
 from prefix_layer.sequence import Sequence
 from tests.prefix_layer.pools import BLOCK_SIZE, make_pool, make_sequence
@@ -21,7 +22,7 @@ SALTS = st.sampled_from([b"", b"tenant"])
 class PoolMachine(RuleBasedStateMachine):
     """Model of the cache: what each block's KV was computed from, by slot contents."""
 
-    @initialize(num_blocks=st.integers(5, 12), policy=st.sampled_from(["lru", "fifo", "s3fifo"]))
+    @initialize(num_blocks=st.integers(5, 12), policy=st.sampled_from(list(POLICIES)))
     def start(self, num_blocks: int, policy: str) -> None:
         self.pool = make_pool(num_blocks, policy)
         self.cache = PrefixCache(self.pool, enabled=True)
