@@ -12,8 +12,8 @@ class EvictionPolicy(Protocol):
     `release` when its last user lets go, `remove` when it leaves without being evicted. A block
     that is in use, or that cached blocks descend from, is never given by `evict`.
 
-    Who uses a block uses its parent too, and lets go of the parent later; a child therefore has at
-    most its parent's hits, and an older release.
+    Who uses a block uses its parent too, and lets go of the parent later: a child's release is the
+    older one. A request may hit a block twice, once to copy from it and once for what it computed.
     """
 
     def insert(self, block: Block) -> None:

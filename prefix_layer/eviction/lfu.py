@@ -8,8 +8,8 @@ _MAX_FREQUENCY = 63
 class LfuPolicy:
     """Evict the block with the fewest hits, and of those the one released longest ago.
 
-    One queue of unused blocks per number of hits, counted up to 63. A child has at most its
-    parent's hits and an older release, so it stands before its parent.
+    One queue of unused blocks per number of hits, counted up to 63 and never beyond the parent's:
+    so a child, whose release is the older one, stands before its parent.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,8 @@ class LfuPolicy:
     def hit(self, block: Block) -> None:
         """Count the use, and take the block out of the order."""
         self.remove(block)
-        block.frequency = min(block.frequency + 1, _MAX_FREQUENCY)
+        limit = _MAX_FREQUENCY if block.parent is None else block.parent.frequency
+        block.frequency = min(block.frequency + 1, limit)
 
     def release(self, block: Block) -> None:
         """Queue among blocks with as many hits."""
