@@ -79,7 +79,7 @@ async def test_answers_stay_with_their_questions_when_commands_are_cancelled(
         assert [a for a in answers if a[1] != f"ECHO:{a[0]}".encode()] == []
         await asyncio.sleep(0)
         assert len(store._connection._pool._in_use_connections) == 0
-        assert store._turns._value == 2
+        assert store._connection._turns._value == 2
         await store.close()
 
 
