@@ -2,6 +2,7 @@
 
 from semantic_layer.breaker import Breaker, BreakerSettings
 from semantic_layer.cache import SemanticCache
+from semantic_layer.counters import Counted, Counters, MemoryCounters, Window, open_counters
 from semantic_layer.embedding import Embedder, Encoder, ThreadedEmbedder, load_encoder
 from semantic_layer.entry import Entry
 from semantic_layer.errors import (
@@ -55,6 +56,8 @@ __all__ = [
     "CachePolicy",
     "CacheQuery",
     "Candidate",
+    "Counted",
+    "Counters",
     "Embedder",
     "EmbedderFailed",
     "Encoder",
@@ -62,6 +65,7 @@ __all__ = [
     "Hit",
     "Inspection",
     "Judgement",
+    "MemoryCounters",
     "MemoryResponseStore",
     "MemoryVectorIndex",
     "Miss",
@@ -84,9 +88,11 @@ __all__ = [
     "Thresholds",
     "Valkey",
     "VectorIndex",
+    "Window",
     "collection_name",
     "detect_intent",
     "load_encoder",
+    "open_counters",
     "open_response_store",
     "open_vector_index",
 ]
