@@ -1,6 +1,6 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
-from semantic_layer.breaker import Breaker, BreakerSettings
+from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
 from semantic_layer.embedding import Embedder, Encoder, ThreadedEmbedder, load_encoder
 from semantic_layer.entry import Entry
@@ -55,6 +55,7 @@ __all__ = [
     "CachePolicy",
     "CacheQuery",
     "Candidate",
+    "Circuit",
     "Embedder",
     "EmbedderFailed",
     "Encoder",
