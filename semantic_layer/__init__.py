@@ -2,7 +2,7 @@
 
 from semantic_layer.breaker import Breaker, BreakerSettings
 from semantic_layer.cache import SemanticCache
-from semantic_layer.embedding import Embedder, Encoder, ThreadedEmbedder, load_encoder
+from semantic_layer.embedding import Embedded, Embedder, Encoder, ThreadedEmbedder, load_encoder
 from semantic_layer.entry import Entry
 from semantic_layer.errors import (
     EmbedderFailed,
@@ -55,6 +55,7 @@ __all__ = [
     "CachePolicy",
     "CacheQuery",
     "Candidate",
+    "Embedded",
     "Embedder",
     "EmbedderFailed",
     "Encoder",
