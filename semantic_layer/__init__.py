@@ -2,6 +2,7 @@
 
 from semantic_layer.breaker import Breaker, BreakerSettings
 from semantic_layer.cache import SemanticCache
+from semantic_layer.counters import Counted, Counters, MemoryCounters, Window, open_counters
 from semantic_layer.embedding import Embedded, Embedder, Encoder, ThreadedEmbedder, load_encoder
 from semantic_layer.entry import Entry
 from semantic_layer.errors import (
@@ -55,6 +56,8 @@ __all__ = [
     "CachePolicy",
     "CacheQuery",
     "Candidate",
+    "Counted",
+    "Counters",
     "Embedded",
     "Embedder",
     "EmbedderFailed",
@@ -63,6 +66,7 @@ __all__ = [
     "Hit",
     "Inspection",
     "Judgement",
+    "MemoryCounters",
     "MemoryResponseStore",
     "MemoryVectorIndex",
     "Miss",
@@ -85,9 +89,11 @@ __all__ = [
     "Thresholds",
     "Valkey",
     "VectorIndex",
+    "Window",
     "collection_name",
     "detect_intent",
     "load_encoder",
+    "open_counters",
     "open_response_store",
     "open_vector_index",
 ]

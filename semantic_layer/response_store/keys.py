@@ -40,3 +40,7 @@ class Keys:
     def tag(self, tag: str) -> str:
         """Return the key of the index of entries with this tag, of all tenants."""
         return f"{self.prefix}:t:{_safe(tag)}"
+
+    def count(self, owner: str, name: str, slot: int) -> str:
+        """Return the key of one slot of a tenant's window; a tenant's share one cluster slot."""
+        return f"{self.prefix}:{{{_safe(owner)}}}:c:{name}:{slot}"
