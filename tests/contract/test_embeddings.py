@@ -119,7 +119,7 @@ HUGE = "x" * 200_000
         ({"input": ["a"] * 2049}, "input"),
         ({"input": None}, "input"),
         ({"input": 7}, "input"),
-        ({"input": [True]}, "input[...]"),
+        ({"input": [True]}, "input[0]"),
         ({"input": ["fine", LONG]}, "input[1]"),
         ({"input": LONG}, "input"),
         ({"input": HUGE}, "input"),
@@ -127,7 +127,7 @@ HUGE = "x" * 200_000
         ({"input": [1, 2, 3]}, "input"),
         ({"input": [[1, 2], [3]]}, "input[0]"),
         ({"input": [[1], []]}, "input[1]"),
-        ({"input": [-1]}, "input[...]"),
+        ({"input": [-1]}, "input[0]"),
         ({"dimensions": 64}, "dimensions"),
         ({"dimensions": 0}, "dimensions"),
         ({"encoding_format": "int8"}, "encoding_format"),
@@ -141,12 +141,11 @@ def test_request_is_refused_by_name_when_a_field_is_wrong(
     client: Client, fields: dict[str, Any], param: str
 ) -> None:
     """One 400 that names the field, and the input by its place."""
-    response = ask(client, "fine", **fields) if "input" not in fields else None
-    if response is None:
-        response = client.http.post("/v1/embeddings", json={"model": MODEL, **fields})
+    body = {"model": MODEL, "input": "fine", **fields}
+    response = client.http.post("/v1/embeddings", json=body)
     error = response.json()["error"]
     assert response.status_code == 400, error
-    assert error["param"] == param.replace("[...]", "") or error["param"] == param, error
+    assert error["param"] == param, error
     assert error["type"] == "invalid_request_error"
 
 
