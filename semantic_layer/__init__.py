@@ -27,6 +27,7 @@ from semantic_layer.outcome import (
     Reason,
 )
 from semantic_layer.policy import CachePolicy
+from semantic_layer.records import MemoryRecords, Records, open_records
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import (
     MemoryResponseStore,
@@ -66,6 +67,7 @@ __all__ = [
     "Inspection",
     "Judgement",
     "MemoryCounters",
+    "MemoryRecords",
     "MemoryResponseStore",
     "MemoryVectorIndex",
     "Miss",
@@ -73,6 +75,7 @@ __all__ = [
     "Page",
     "PartState",
     "Reason",
+    "Records",
     "ResponseStore",
     "Scorer",
     "Selector",
@@ -93,6 +96,7 @@ __all__ = [
     "detect_intent",
     "load_encoder",
     "open_counters",
+    "open_records",
     "open_response_store",
     "open_vector_index",
 ]
