@@ -27,6 +27,7 @@ from semantic_layer.outcome import (
     Reason,
 )
 from semantic_layer.policy import CachePolicy
+from semantic_layer.records import MemoryRecords, Records, open_records
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import (
     MemoryResponseStore,
@@ -67,6 +68,7 @@ __all__ = [
     "Inspection",
     "Judgement",
     "MemoryCounters",
+    "MemoryRecords",
     "MemoryResponseStore",
     "MemoryVectorIndex",
     "Miss",
@@ -74,6 +76,7 @@ __all__ = [
     "Page",
     "PartState",
     "Reason",
+    "Records",
     "ResponseStore",
     "Scorer",
     "Selector",
@@ -94,6 +97,7 @@ __all__ = [
     "detect_intent",
     "load_encoder",
     "open_counters",
+    "open_records",
     "open_response_store",
     "open_vector_index",
 ]
