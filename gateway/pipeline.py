@@ -29,7 +29,7 @@ OnRecord = Callable[[RequestRecord], None]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One validated request; ``body`` is its JSON without ``strata``."""
+    """One validated request; ``body`` is its JSON without ``strata``, ``api`` names its shape."""
 
     request_id: str
     tenant: Tenant
@@ -38,6 +38,7 @@ class Call:
     control: CacheControl
     route: str
     namespace: str = ""
+    api: str = "chat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,7 @@ class Pipeline:
             model=call.model,
             model_fingerprint=found[1].fingerprint if found else UNKNOWN_FINGERPRINT,
             request=call.body,
+            api=call.api,
         )
 
     async def _run(self, call: Call, watch: "_Watch") -> Reply:

@@ -2,7 +2,8 @@
 
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
-from semantic_layer.embedding import Embedder, Encoder, ThreadedEmbedder, load_encoder
+from semantic_layer.counters import Counted, Counters, MemoryCounters, Window, open_counters
+from semantic_layer.embedding import Embedded, Embedder, Encoder, ThreadedEmbedder, load_encoder
 from semantic_layer.entry import Entry
 from semantic_layer.errors import (
     EmbedderFailed,
@@ -26,6 +27,7 @@ from semantic_layer.outcome import (
     Reason,
 )
 from semantic_layer.policy import CachePolicy
+from semantic_layer.records import MemoryRecords, Records, open_records
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import (
     MemoryResponseStore,
@@ -56,6 +58,9 @@ __all__ = [
     "CacheQuery",
     "Candidate",
     "Circuit",
+    "Counted",
+    "Counters",
+    "Embedded",
     "Embedder",
     "EmbedderFailed",
     "Encoder",
@@ -63,6 +68,8 @@ __all__ = [
     "Hit",
     "Inspection",
     "Judgement",
+    "MemoryCounters",
+    "MemoryRecords",
     "MemoryResponseStore",
     "MemoryVectorIndex",
     "Miss",
@@ -70,6 +77,7 @@ __all__ = [
     "Page",
     "PartState",
     "Reason",
+    "Records",
     "ResponseStore",
     "Scorer",
     "Selector",
@@ -85,9 +93,12 @@ __all__ = [
     "Thresholds",
     "Valkey",
     "VectorIndex",
+    "Window",
     "collection_name",
     "detect_intent",
     "load_encoder",
+    "open_counters",
+    "open_records",
     "open_response_store",
     "open_vector_index",
 ]

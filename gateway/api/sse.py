@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from gateway.answer import Answer, Choice
 from gateway.backends.base import Delta, Event, Final, Finish
+from gateway.errors import StrataError
 from gateway.wire.openai import (
     AssistantMessage,
     ChatChoice,
@@ -87,6 +88,14 @@ class ChatStream:
                 )
             case Final():
                 return self._usage(event_)
+
+    async def end(self) -> bytes:
+        """Return what follows the last event of a complete answer."""
+        return DONE
+
+    def fail(self, error: StrataError) -> bytes:
+        """Return what ends a stream that broke."""
+        return event(error.envelope()) + DONE
 
     def _begin(self, index: int) -> bytes:
         if index in self._begun:

@@ -1,4 +1,4 @@
-"""Entries in Redis or Valkey; the only file that names the client library.
+"""Entries in Redis or Valkey.
 
 Keys under a prefix, each with a TTL:
     {tenant}:e:<id>      one entry, gone at its ``expires_at``
@@ -12,20 +12,14 @@ dropped here together with their places in the indexes. A server that evicts by 
 index, and a tag's index lost means entries that an invalidation by tag does not find.
 """
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil
 from typing import Any
 
-from redis.asyncio import ConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import OutOfMemoryError, RedisError
-
 from semantic_layer.entry import Entry
-from semantic_layer.errors import EntryCorrupt, StoreUnavailable
+from semantic_layer.errors import EntryCorrupt
+from semantic_layer.redis_connection import RedisConnection, StoreFull
 from semantic_layer.response_store import scripts
 from semantic_layer.response_store.base import Page, Selector
 from semantic_layer.response_store.codec import decode_entry, encode_entry
@@ -42,16 +36,9 @@ _EVICTED_AT_ONCE = 64
 class RedisResponseStore:
     """A `ResponseStore` over ``redis://``, ``rediss://`` or ``unix://``.
 
-    At most ``max_connections`` commands run at once; a caller waits ``wait_s`` for its turn at
-    most. ``on_reject`` is told why a stored value was read as absent: ``corrupt`` or
-    ``misplaced``. TTLs are counted from this process's clock, and reads check ``expires_at``, so
-    the server's clock does not matter.
-
-    A cancelled command closes its connection (the client library does so on any error while
-    reading). A connection's return to the pool never suspends, hence cannot be cancelled: commands
-    pass a semaphore of our own rather than the library's blocking pool, whose return waits on a
-    lock and loses the connection when cancelled there.
-    Source: redis-py 8.1 `BlockingConnectionPool.release`; redis-py issues 2624 and 2665.
+    ``on_reject`` is told why a stored value was read as absent: ``corrupt`` or ``misplaced``. TTLs
+    are counted from this process's clock, and reads check ``expires_at``, so the server's clock
+    does not matter.
     """
 
     def __init__(
@@ -66,19 +53,15 @@ class RedisResponseStore:
         on_reject: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._pool = ConnectionPool.from_url(
+        self._connection = RedisConnection(
             url,
-            max_connections=2 * max_connections,  # shielded returns may lag behind the semaphore
-            socket_connect_timeout=connect_timeout_s,
-            socket_timeout=command_timeout_s,
-            retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
-            protocol=2,
+            connect_timeout_s=connect_timeout_s,
+            command_timeout_s=command_timeout_s,
+            wait_s=wait_s,
+            max_connections=max_connections,
         )
-        self._redis: Any = Redis(
-            connection_pool=self._pool
-        )  # its replies follow its options, not types
-        self._turns = asyncio.Semaphore(max_connections)
-        self._wait_s = wait_s
+        self._redis = self._connection.client
+        self._run, self._execute = self._connection.run, self._connection.execute
         self._keys = Keys(prefix)
         self._on_reject = on_reject
         self._clock = clock
@@ -109,7 +92,7 @@ class RedisResponseStore:
         values += [repr(entry.created_at), repr(entry.expires_at), member]
         try:
             await self._run(lambda: self._put(keys=names, args=values))
-        except _StoreFull:
+        except StoreFull:
             await self._make_room()
             await self._run(lambda: self._put(keys=names, args=values))
 
@@ -185,34 +168,7 @@ class RedisResponseStore:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._redis.aclose()
-        await self._pool.aclose()
-
-    async def _run(self, command: Callable[[], Awaitable[Any]]) -> Any:
-        """Await one command in its turn; all that can go wrong becomes `StoreUnavailable`."""
-        try:
-            if self._turns.locked():
-                async with asyncio.timeout(self._wait_s):
-                    await self._turns.acquire()
-            else:
-                await self._turns.acquire()
-        except TimeoutError as error:
-            raise StoreUnavailable("redis: all connections are busy") from error
-        try:
-            return await command()
-        except OutOfMemoryError as error:
-            raise _StoreFull(f"redis: {error}") from error
-        except (RedisError, OSError, TimeoutError) as error:
-            raise StoreUnavailable(f"redis: {error}") from error
-        finally:
-            self._turns.release()
-
-    async def _execute(self, pipeline: Any) -> Any:
-        async def execute() -> Any:
-            async with pipeline:  # gives its connection back even if loading scripts is cancelled
-                return await pipeline.execute()
-
-        return await self._run(execute)
+        await self._connection.close()
 
     def _live(self, value: bytes | None, tenant: str, entry_id: str) -> Entry | None:
         if value is None:
@@ -319,7 +275,3 @@ class RedisResponseStore:
                 if num_seen == _SWEEP_RANKS:
                     walks.append((index, rank + num_seen - num_dead))
         return removed
-
-
-class _StoreFull(StoreUnavailable):
-    """The server refuses to write because its memory is full."""

@@ -78,8 +78,8 @@ async def test_answers_stay_with_their_questions_when_commands_are_cancelled(
             answers.append((n, b"" if entry is None else entry.answer))
         assert [a for a in answers if a[1] != f"ECHO:{a[0]}".encode()] == []
         await asyncio.sleep(0)
-        assert len(store._pool._in_use_connections) == 0
-        assert store._turns._value == 2
+        assert len(store._connection._pool._in_use_connections) == 0
+        assert store._connection._turns._value == 2
         await store.close()
 
 
@@ -106,7 +106,7 @@ async def test_writes_stay_whole_when_they_are_cancelled(valkey: Valkey, tmp_pat
             assert kept is not None
             assert kept.entry_id == "kept"
             assert await store.delete("public", ["nope"]) == []
-        assert len(store._pool._in_use_connections) == 0
+        assert len(store._connection._pool._in_use_connections) == 0
         await store.close()
 
 
