@@ -20,13 +20,14 @@ class PrefixCache:
     def match(self, sequence: Sequence) -> PrefixMatch:
         """Find the cached tokens that the sequence can start from.
 
-        At least one token is always left to compute: its logits give the next one.
+        At least one token is always left to compute, as its logits give the next one; not so when
+        the sequence is a warm-up.
         """
         if not self._enabled:
             return PrefixMatch([], None, 0)
         index = self._pool.index
         index.extend_hashes(sequence.block_hashes, sequence.salt, sequence.token_ids)
-        limit = len(sequence.token_ids) - 1
+        limit = len(sequence.token_ids) - (not sequence.is_warm_up)
         return index.match(sequence.block_hashes, sequence.salt, sequence.token_ids, limit)
 
     def admit(self, sequence: Sequence, match: PrefixMatch, spare: int = 0) -> bool:
@@ -125,7 +126,7 @@ class PrefixCache:
         canonical = self._pool.share(
             sequence.block_table[i],
             sequence.block_table[i - 1] if i else None,
-            sequence.salt,
+            self._pool.index.salt_of(sequence.block_hashes[i], sequence.salt),
             sequence.block_hashes[i],
             tuple(sequence.token_ids[i * size : (i + 1) * size]),
         )
