@@ -8,19 +8,35 @@ from prefix_layer.errors import (
     FailureCode,
     ModelLoadError,
     PrefixLayerError,
+    TraceError,
 )
+from prefix_layer.eviction import POLICIES, make_policy
 from prefix_layer.fingerprint import fingerprint_model
 from prefix_layer.messages import (
     EngineStats,
     FinishReason,
     Generate,
+    Probed,
     Ready,
     Sampling,
     TokenLogprob,
     Tokens,
+    Tree,
+    TreeNode,
+    Warmed,
+)
+from prefix_layer.trace import (
+    SIMULATED,
+    Trace,
+    count_belady_bound,
+    read_trace,
+    replay,
+    simulate,
 )
 
 __all__ = [
+    "POLICIES",
+    "SIMULATED",
     "EngineClient",
     "EngineConfig",
     "EngineFailed",
@@ -33,9 +49,20 @@ __all__ = [
     "Generate",
     "ModelLoadError",
     "PrefixLayerError",
+    "Probed",
     "Ready",
     "Sampling",
     "TokenLogprob",
     "Tokens",
+    "Tree",
+    "TreeNode",
+    "Warmed",
+    "Trace",
+    "TraceError",
+    "count_belady_bound",
     "fingerprint_model",
+    "make_policy",
+    "read_trace",
+    "replay",
+    "simulate",
 ]

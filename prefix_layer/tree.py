@@ -1,6 +1,6 @@
 """Views of the cached prefixes as a tree. Reads the index, changes nothing; knows no tensors."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from prefix_layer.block import Block
@@ -48,14 +48,13 @@ class _Run:
 
 
 def shared_prefixes(
-    index: PrefixIndex, pinned: Collection[Block], limit: int, depth: int
+    index: PrefixIndex, pins: Mapping[Block, int], limit: int, depth: int
 ) -> tuple[list[TreeNode], int]:
     """List the prefixes with most hits, at most ``depth`` branchings down; count all of them."""
     children = index.children()
     runs = _runs(children, depth)
     runs.sort(key=lambda run: (-run.blocks[-1].num_hits, -run.num_tokens))
-    is_pinned = pinned.__contains__
-    return [_node(run, children, is_pinned) for run in runs[:limit]], len(runs)
+    return [_node(run, children, pins.get(run.blocks[-1], 0)) for run in runs[:limit]], len(runs)
 
 
 def _runs(children: _Children, depth: int) -> list[_Run]:
@@ -87,7 +86,7 @@ def _only_child(children: _Children, block: Block) -> Block | None:
     return child if same else None
 
 
-def _node(run: _Run, children: _Children, is_pinned: Callable[[Block], bool]) -> TreeNode:
+def _node(run: _Run, children: _Children, num_pins: int) -> TreeNode:
     last = run.blocks[-1]
     return TreeNode(
         node_id=_node_id(last),
@@ -96,10 +95,10 @@ def _node(run: _Run, children: _Children, is_pinned: Callable[[Block], bool]) ->
         num_tokens=run.num_tokens,
         num_own_tokens=run.num_tokens - run.num_tokens_above,
         num_hits=last.num_hits,
-        num_refs=last.ref_count - is_pinned(last),
+        num_refs=last.ref_count - num_pins,
         num_children=len(children.get(last, [])),
         depth=run.depth,
-        is_pinned=is_pinned(last),
+        is_pinned=num_pins > 0,
         token_ids=_first_tokens(run.blocks),
     )
 
