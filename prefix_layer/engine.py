@@ -39,7 +39,8 @@ class Engine:
     """A model, a pool of KV blocks and the sequences that use them.
 
     Every added sequence ends in exactly one of: a `Tokens` with ``finish_reason``, a `Warmed`, a
-    `Failed`, or an abort. An exception from `step` leaves blocks and counts whole; abort what was in flight.
+    `Failed`, or an abort. An exception from `step` leaves blocks and counts whole; abort what was
+    in flight.
 
     Raises:
         ModelLoadError: the model or the pool can't be had; one clear line.

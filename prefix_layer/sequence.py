@@ -18,8 +18,8 @@ class Sequence:
     ```
     ``max_length`` bounds prompt and generated tokens together. ``num_cached_tokens`` is what the
     first admission found in the cache; a preempted sequence keeps it. ``pending_copy`` brings KV
-    that counts as computed to the first private block; the next step begins with it. A sequence with
-    ``warm_up`` ends when its prompt is computed.
+    that counts as computed to the first private block; the next step begins with it. A sequence
+    with ``warm_up`` ends when its prompt is computed.
     """
 
     def __init__(self, command: Generate, context_length: int) -> None:
