@@ -126,18 +126,12 @@ class Engine:
     def stats(self, request_id: str) -> EngineStats:
         """Read the counters."""
         by_state = self._pool.count_by_state()
-        pinned = sum(b.ref_count == count for b, count in self._operator.pins.counts.items())
         block_bytes = self._kv.bytes_per_slot * self._config.block_size
         return EngineStats(
             request_id=request_id,
             block_size=self._config.block_size,
             num_blocks=len(self._pool.blocks),
-            blocks_by_state={
-                "free": by_state["free"],
-                "cached": by_state["cached"],
-                "pinned": pinned,
-                "active": by_state["active"] - pinned,
-            },
+            blocks_by_state={str(state): count for state, count in by_state.items()},
             bytes_by_tier={"device": (by_state["cached"] + by_state["active"]) * block_bytes},
             tokens_by_source={
                 "device": self._scheduler.num_reused_tokens,
@@ -147,6 +141,7 @@ class Engine:
             num_waiting=len(self._scheduler.waiting),
             num_running=len(self._scheduler.running),
             batch_tokens=self._batch_tokens,
+            num_pinned_blocks=len(self._operator.pins.counts),
         )
 
     def reset(self, *, keep_pinned: bool = False) -> None:

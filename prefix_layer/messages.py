@@ -186,13 +186,14 @@ class EngineStats(msgspec.Struct, frozen=True, tag=True):
     request_id: str
     block_size: int
     num_blocks: int
-    blocks_by_state: dict[str, int]  # free, cached, pinned, active; they sum to num_blocks
+    blocks_by_state: dict[str, int]  # free, cached, active; they sum to num_blocks
     bytes_by_tier: dict[str, int]
     tokens_by_source: dict[str, int]  # device, computed
     evictions_by_tier: dict[str, int]
     num_waiting: int
     num_running: int
     batch_tokens: int  # tokens of the last step
+    num_pinned_blocks: int = 0  # of the active ones
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):

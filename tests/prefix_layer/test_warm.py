@@ -75,9 +75,9 @@ def test_pinned_prompt_stays_when_traffic_fills_the_pool(engine: Engine) -> None
     assert warm(engine, PROMPT, pin=True) == Warmed("w", 0, 50, num_pinned_tokens=50)
     fill(engine)
     assert probe(engine, PROMPT).num_cached_tokens == len(PROMPT) - 1
-    assert engine.stats("s").blocks_by_state["pinned"] == 13
+    assert engine.stats("s").num_pinned_blocks == 13
     assert warm(engine, PROMPT, pin=False).num_pinned_tokens == 0  # type: ignore[union-attr]
-    assert engine.stats("s").blocks_by_state["pinned"] == 0
+    assert engine.stats("s").num_pinned_blocks == 0
     fill(engine, 180)
     assert probe(engine, PROMPT).num_cached_tokens == 0
 
