@@ -17,6 +17,7 @@ from gateway.hub import find_model, served_name
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
+from gateway.quotas import Quotas
 from gateway.record import RequestRecord
 from gateway.settings import Settings, UpstreamSettings
 from gateway.stats import TrafficStats
@@ -34,6 +35,7 @@ from semantic_layer import (
     VectorIndex,
     collection_name,
     load_encoder,
+    open_counters,
     open_response_store,
     open_vector_index,
 )
@@ -54,7 +56,10 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
     async with AsyncExitStack() as stack:
         metrics, stats, key_ring = Metrics(), TrafficStats(), KeyRing(settings.api_keys_file)
         engine = await _start_engine(stack, settings)
-        store = await _open_store(settings, stack)
+        store_url = await _store_url(settings, stack)
+        store = _open_store(settings, store_url)
+        quotas = _open_quotas(settings, store_url, metrics)
+        stack.push_async_callback(quotas.close)
         embedder = await _open_embedder(settings)
         index = _open_index(settings, embedder)
         cache = SemanticCache(
@@ -88,6 +93,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             backends=backends,
             flights=flights,
             write_back=write_back,
+            quotas=quotas,
             on_record=record,
         )
         yield Parts(
@@ -99,6 +105,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             engine=engine,
             metrics=metrics,
             stats=stats,
+            quotas=quotas,
         )
 
 
@@ -128,19 +135,32 @@ async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClie
     return engine
 
 
-async def _open_store(settings: Settings, stack: AsyncExitStack) -> ResponseStore:
-    url = settings.redis.url
-    if url == "embedded":
-        folder = settings.data_dir / "valkey"
-        valkey = await Valkey.start(folder, max_memory_bytes=settings.cache.max_memory_bytes)
-        stack.push_async_callback(valkey.stop)
-        url = valkey.url
+async def _store_url(settings: Settings, stack: AsyncExitStack) -> str:
+    """Return where Redis is; the embedded one is started."""
+    if settings.redis.url != "embedded":
+        return settings.redis.url
+    folder = settings.data_dir / "valkey"
+    valkey = await Valkey.start(folder, max_memory_bytes=settings.cache.max_memory_bytes)
+    stack.push_async_callback(valkey.stop)
+    return valkey.url
+
+
+def _open_store(settings: Settings, url: str) -> ResponseStore:
     return open_response_store(
         url,
         connect_timeout_s=settings.redis.timeout_s,
         command_timeout_s=settings.redis.timeout_s,
         max_connections=settings.redis.max_connections,
     )
+
+
+def _open_quotas(settings: Settings, url: str, metrics: Metrics) -> Quotas:
+    counters = open_counters(
+        url,
+        connect_timeout_s=settings.redis.timeout_s,
+        command_timeout_s=settings.redis.timeout_s,
+    )
+    return Quotas(counters, on_failure=lambda: metrics.count_store_failure("counters"))
 
 
 async def _open_embedder(settings: Settings) -> Embedder | None:

@@ -6,6 +6,7 @@ from gateway.auth import KeyRing
 from gateway.backends.routing import Backends
 from gateway.metrics import Metrics
 from gateway.pipeline import Pipeline
+from gateway.quotas import Quotas
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
 from prefix_layer import EngineClient
@@ -27,3 +28,4 @@ class Parts:
     engine: EngineClient | None
     metrics: Metrics
     stats: TrafficStats
+    quotas: Quotas
