@@ -33,8 +33,8 @@ class Engine:
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        policy = make_policy(config.eviction)
         num_blocks = _num_blocks(config)
+        policy = make_policy(config.eviction, num_blocks)
         if config.num_threads is not None:
             torch.set_num_threads(config.num_threads)
         self._config = config
