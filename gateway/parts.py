@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from gateway.auth import KeyRing
 from gateway.backends.routing import Backends
+from gateway.embeddings import Embeddings
 from gateway.metrics import Metrics
 from gateway.pipeline import Pipeline
 from gateway.quotas import Quotas
@@ -23,6 +24,7 @@ class Parts:
     settings: Settings
     key_ring: KeyRing
     pipeline: Pipeline
+    embeddings: Embeddings
     cache: SemanticCache
     backends: Backends
     engine: EngineClient | None

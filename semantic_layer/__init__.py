@@ -10,7 +10,7 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
-from semantic_layer.embedding import Embedder, Encoder, ThreadedEmbedder, load_encoder
+from semantic_layer.embedding import Embedded, Embedder, Encoder, ThreadedEmbedder, load_encoder
 from semantic_layer.entry import Entry
 from semantic_layer.errors import (
     EmbedderFailed,
@@ -34,6 +34,7 @@ from semantic_layer.outcome import (
     Reason,
 )
 from semantic_layer.policy import CachePolicy
+from semantic_layer.records import MemoryRecords, Records, open_records
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import (
     MemoryResponseStore,
@@ -65,6 +66,7 @@ __all__ = [
     "Candidate",
     "Counted",
     "Counters",
+    "Embedded",
     "Embedder",
     "EmbedderFailed",
     "Encoder",
@@ -73,6 +75,7 @@ __all__ = [
     "Inspection",
     "Judgement",
     "MemoryCounters",
+    "MemoryRecords",
     "MemoryResponseStore",
     "MemoryVectorIndex",
     "Miss",
@@ -80,6 +83,7 @@ __all__ = [
     "Page",
     "PartState",
     "Reason",
+    "Records",
     "ResponseStore",
     "Scorer",
     "Selector",
@@ -101,6 +105,7 @@ __all__ = [
     "detect_intent",
     "load_encoder",
     "open_counters",
+    "open_records",
     "open_response_store",
     "open_vector_index",
 ]

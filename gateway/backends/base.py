@@ -48,10 +48,14 @@ class Delta(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
 
 
 class Finish(msgspec.Struct, frozen=True, tag=True):
-    """One choice is complete; ``reason`` is the API's finish_reason (stop, length, tool_calls…)."""
+    """One choice is complete; ``reason`` is the API's finish_reason (stop, length, tool_calls…).
+
+    ``stop`` is the stop string that ended it, where the backend tells.
+    """
 
     index: int
     reason: str
+    stop: str | None = None
 
 
 class Final(msgspec.Struct, frozen=True, tag=True):

@@ -13,6 +13,7 @@ from gateway.app import create_app
 from gateway.auth import KeyRing
 from gateway.backends.base import Backend
 from gateway.backends.routing import Backends
+from gateway.embeddings import Embeddings
 from gateway.flight import FlightGroup
 from gateway.metrics import Metrics
 from gateway.parts import Parts
@@ -60,6 +61,12 @@ class MemoryGateway:
                 flights=self.flights,
                 write_back=self.write_back,
                 quotas=quotas,
+                on_record=record,
+            ),
+            embeddings=Embeddings(
+                cache=cache,
+                backends=backends,
+                write_back=self.write_back,
                 on_record=record,
             ),
             cache=cache,
