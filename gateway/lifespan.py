@@ -104,7 +104,11 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             key_ring=key_ring,
             pipeline=pipeline,
             embeddings=Embeddings(
-                cache=cache, backends=backends, write_back=write_back, on_record=record
+                cache=cache,
+                backends=backends,
+                write_back=write_back,
+                quotas=quotas,
+                on_record=record,
             ),
             cache=cache,
             backends=backends,

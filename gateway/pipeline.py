@@ -17,7 +17,6 @@ from gateway.errors import BackendError, ModelNotFound, NotCached
 from gateway.flight import FlightGroup, Listener
 from gateway.quotas import Quotas
 from gateway.record import CacheOutcome
-from gateway.rules import UNRESTRICTED
 from gateway.write_back import WriteBack
 from semantic_layer import Bypass, CacheControl, CacheQuery, Hit, Judgement, Miss, SemanticCache
 
@@ -116,8 +115,9 @@ class Pipeline:
         """
         watch = Watch(call, self._on_record)
         try:
-            permitted = _permit(call)
+            control, namespace = call.tenant.rules.permit(call.model, call.control, call.namespace)
             watch.ticket = await self._quotas.admit(call.tenant)
+            permitted = replace(call, control=control, namespace=namespace)
             return await self._run(permitted, watch)
         except BaseException as error:
             watch.failed(error)
@@ -221,17 +221,6 @@ async def _start(listener: Listener) -> _Started:
         return _Started(await anext(listener), listener)
     except StopAsyncIteration:
         raise BackendError("the backend gave no answer") from None
-
-
-def _permit(call: Call) -> Call:
-    """Return the call as the tenant's rules leave it; raises `Forbidden`."""
-    rules = call.tenant.rules
-    if rules == UNRESTRICTED:
-        return call
-    rules.check_model(call.model)
-    return replace(
-        call, control=rules.restrict(call.control), namespace=rules.namespace(call.namespace)
-    )
 
 
 def _hit_report(hit: Hit) -> CacheReport:

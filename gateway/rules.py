@@ -87,6 +87,15 @@ class TenantRules:
             code="namespace_not_allowed",
         )
 
+    def permit(self, model: str, control: CacheControl, namespace: str) -> tuple[CacheControl, str]:
+        """Return how a request may use the caches, and in which namespace.
+
+        Raises:
+            Forbidden: the model or the namespace is not the tenant's.
+        """
+        self.check_model(model)
+        return self.restrict(control), self.namespace(namespace)
+
     def restrict(self, control: CacheControl) -> CacheControl:
         """Return what is left of a request's wishes; rules only ever make them stricter."""
         if self == UNRESTRICTED:

@@ -67,6 +67,7 @@ class MemoryGateway:
                 cache=cache,
                 backends=backends,
                 write_back=self.write_back,
+                quotas=quotas,
                 on_record=record,
             ),
             cache=cache,
