@@ -35,7 +35,7 @@ max_concurrent = 1
 @pytest.fixture(scope="module")
 def ruled(
     tmp_path_factory: pytest.TempPathFactory, serving_models: Path
-) -> Iterator[tuple[Stack, dict[str, str], FakeUpstream]]:
+) -> Iterator[tuple[Stack, dict[str, str]]]:
     folder = tmp_path_factory.mktemp("ruled")
     path = folder / "keys.toml"
     path.write_text(RULES, encoding="utf-8")
@@ -54,12 +54,19 @@ def ruled(
         ) as stack,
     ):
         fake.script = lambda call: Answer(streamed(["Four."]))
-        yield stack, keys, fake
+        yield stack, keys
 
 
-def sdk(ruled: tuple[Stack, dict[str, str], FakeUpstream], tenant: str) -> openai.OpenAI:
-    stack, keys, _ = ruled
-    return openai.OpenAI(base_url=f"{stack.url}/v1", api_key=keys[tenant], max_retries=0)
+@pytest.fixture
+def clients(ruled: tuple[Stack, dict[str, str]]) -> Iterator[dict[str, openai.OpenAI]]:
+    stack, keys = ruled
+    made = {
+        tenant: openai.OpenAI(base_url=f"{stack.url}/v1", api_key=key, max_retries=0)
+        for tenant, key in keys.items()
+    }
+    yield made
+    for client in made.values():
+        client.close()
 
 
 def ask(client: openai.OpenAI, text: str = "Two and two?", **more: object) -> str | None:
@@ -73,10 +80,10 @@ def ask(client: openai.OpenAI, text: str = "Two and two?", **more: object) -> st
 
 
 def test_fourth_request_of_a_minute_is_refused_when_three_are_allowed(
-    ruled: tuple[Stack, dict[str, str], FakeUpstream],
+    clients: dict[str, openai.OpenAI],
 ) -> None:
     """Cache hits count as requests; the SDK sees its own error and when to come back."""
-    client = sdk(ruled, "rated")
+    client = clients["rated"]
     assert [ask(client) for _ in range(3)] == ["miss", "exact", "exact"]
     with pytest.raises(openai.RateLimitError) as caught:
         ask(client, stream=True)
@@ -85,10 +92,10 @@ def test_fourth_request_of_a_minute_is_refused_when_three_are_allowed(
 
 
 def test_hits_are_free_when_the_token_budget_is_used_up(
-    ruled: tuple[Stack, dict[str, str], FakeUpstream],
+    clients: dict[str, openai.OpenAI],
 ) -> None:
     """A spent budget refuses every request of its day, with the code for used-up money."""
-    client = sdk(ruled, "metered")
+    client = clients["metered"]
     assert ask(client) == "miss"
 
     def refused() -> bool:
@@ -102,10 +109,10 @@ def test_hits_are_free_when_the_token_budget_is_used_up(
 
 
 def test_other_models_do_not_exist_when_a_tenant_is_kept_to_some(
-    ruled: tuple[Stack, dict[str, str], FakeUpstream],
+    clients: dict[str, openai.OpenAI],
 ) -> None:
     """The list shows what may be used, and the rest is refused by name."""
-    client = sdk(ruled, "kept")
+    client = clients["kept"]
     assert [model.id for model in client.models.list()] == ["stub-model"]
     with pytest.raises(openai.PermissionDeniedError, match="other-model"):
         client.chat.completions.create(
@@ -116,10 +123,10 @@ def test_other_models_do_not_exist_when_a_tenant_is_kept_to_some(
 
 
 def test_namespaces_stay_apart_when_a_tenant_is_kept_to_some(
-    ruled: tuple[Stack, dict[str, str], FakeUpstream],
+    clients: dict[str, openai.OpenAI],
 ) -> None:
     """Without a name a request works in the first one; a foreign name is refused."""
-    client = sdk(ruled, "kept")
+    client = clients["kept"]
     assert ask(client, "Where?", extra_headers={"x-strata-namespace": "eu"}) == "miss"
     assert ask(client, "Where?") == "exact"
     assert ask(client, "Where?", extra_body={"strata": {"namespace": "us"}}) == "miss"
@@ -128,19 +135,19 @@ def test_namespaces_stay_apart_when_a_tenant_is_kept_to_some(
 
 
 def test_nothing_is_kept_when_a_tenant_may_only_read_or_not_even_that(
-    ruled: tuple[Stack, dict[str, str], FakeUpstream],
+    clients: dict[str, openai.OpenAI],
 ) -> None:
     """Reading looks up and never stores; off does neither."""
-    assert [ask(sdk(ruled, "reader")) for _ in range(2)] == ["miss", "miss"]
-    assert [ask(sdk(ruled, "stranger")) for _ in range(2)] == ["bypass", "bypass"]
+    assert [ask(clients["reader"]) for _ in range(2)] == ["miss", "miss"]
+    assert [ask(clients["stranger"]) for _ in range(2)] == ["bypass", "bypass"]
 
 
 def test_usage_is_shown_when_the_admin_asks(
-    ruled: tuple[Stack, dict[str, str], FakeUpstream],
+    ruled: tuple[Stack, dict[str, str]], clients: dict[str, openai.OpenAI]
 ) -> None:
     """Limits, use and traffic by tenant, in the admin API, the stats and the metrics."""
     stack = ruled[0]
-    ask(sdk(ruled, "reader"), "Seven?")
+    ask(clients["reader"], "Seven?")
     headers = {"x-strata-admin-key": ADMIN}
     with httpx.Client(base_url=stack.url, headers=headers, trust_env=False) as http:
         listed = {row["name"]: row for row in http.get("/admin/tenants").json()["data"]}
@@ -153,11 +160,11 @@ def test_usage_is_shown_when_the_admin_asks(
 
 
 def test_new_rule_counts_without_a_restart_when_the_file_changes(
-    ruled: tuple[Stack, dict[str, str], FakeUpstream],
+    ruled: tuple[Stack, dict[str, str]], clients: dict[str, openai.OpenAI]
 ) -> None:
     """An operator's change reaches a running gateway."""
     path = ruled[0].folder / "keys.toml"
-    client = sdk(ruled, "reader")
+    client = clients["reader"]
     ask(client)
     path.write_text(path.read_text().replace('cache = "read"', 'models = ["none"]'))
 
