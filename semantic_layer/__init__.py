@@ -1,6 +1,6 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
-from semantic_layer.breaker import Breaker, BreakerSettings
+from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
 from semantic_layer.counters import (
     Counted,
@@ -64,6 +64,7 @@ __all__ = [
     "CachePolicy",
     "CacheQuery",
     "Candidate",
+    "Circuit",
     "Counted",
     "Counters",
     "Embedded",
