@@ -23,6 +23,9 @@ Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+SecondsOrOff = Annotated[
+    float, msgspec.Meta(ge=0, le=1e9, description="seconds, or 0 for no limit")
+]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 NotYet = Annotated[int, msgspec.Meta(ge=0, le=0)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
@@ -85,6 +88,7 @@ class LocalSettings:
     block_size: Annotated[int, msgspec.Meta(ge=1, le=512)] = 16
     kv_tokens: Count = 32768
     eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "lru"
+    kv_ttl_s: SecondsOrOff = 0.0
     prefix_caching: Literal["on", "off"] = "on"
     host_kv_bytes: NotYet = 0
     disk_kv_bytes: NotYet = 0

@@ -14,6 +14,7 @@ class EngineConfig:
     """Settings of one engine process.
 
     ``kv_tokens`` is the device pool's size in tokens, rounded down to whole blocks;
+    ``kv_ttl_s`` is how long cached KV lives without a use, 0 for as long as there is room;
     ``max_batch_tokens`` bounds the tokens of one step, ``max_sequences`` those that run at once.
     """
 
@@ -25,6 +26,7 @@ class EngineConfig:
     max_batch_tokens: int = 512
     max_sequences: int = 32
     eviction: EvictionName = "lru"
+    kv_ttl_s: float = 0.0
     prefix_caching: bool = True
     num_threads: int | None = None
 

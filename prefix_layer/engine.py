@@ -1,12 +1,14 @@
 """The single-threaded core: schedule → run → sample → commit. Knows no sockets and no text."""
 
+import time
+
 import torch
 
 from prefix_layer.block_events import EvictedHashes
 from prefix_layer.block_pool import BlockPool
 from prefix_layer.config import EngineConfig
 from prefix_layer.errors import FailureCode, ModelLoadError
-from prefix_layer.eviction import make_policy
+from prefix_layer.eviction import EvictionPolicy, TtlPolicy, make_policy
 from prefix_layer.kv_cache import PagedKVCache
 from prefix_layer.messages import (
     EngineStats,
@@ -49,7 +51,7 @@ class Engine:
 
     def __init__(self, config: EngineConfig) -> None:
         num_blocks = _num_blocks(config)
-        policy = make_policy(config.eviction, num_blocks)
+        policy = _make_policy(config, num_blocks)
         if config.num_threads is not None:
             torch.set_num_threads(config.num_threads)
         self._config = config
@@ -125,6 +127,7 @@ class Engine:
 
     def stats(self, request_id: str) -> EngineStats:
         """Read the counters."""
+        self._pool.drop_expired()
         by_state = self._pool.count_by_state()
         block_bytes = self._kv.bytes_per_slot * self._config.block_size
         return EngineStats(
@@ -228,6 +231,11 @@ class Engine:
             block_size=self._config.block_size,
             num_blocks=num_blocks,
         )
+
+
+def _make_policy(config: EngineConfig, num_blocks: int) -> EvictionPolicy:
+    policy = make_policy(config.eviction, num_blocks)
+    return TtlPolicy(policy, config.kv_ttl_s, time.monotonic) if config.kv_ttl_s else policy
 
 
 def _num_blocks(config: EngineConfig) -> int:

@@ -3,6 +3,7 @@
 from math import sqrt
 
 from prefix_layer.block import Block, BlockQueue
+from prefix_layer.eviction.base import EvictionPolicy
 from prefix_layer.eviction.protection import (
     KEPT,
     PASSING,
@@ -18,10 +19,11 @@ _SHADOW_BLOCKS = 4096
 _MIN_WINDOW = 4096
 _KEEP = 0.9
 _MARGIN = 1.1
+_DEVIATIONS = 2
 _SAMPLE_BYTES = 4
 
 
-class AdaptivePolicy:
+class AdaptivePolicy(EvictionPolicy):
     """LRU in which a first-time request displaces only what has not been used for a while.
 
     A block that a request came back to is *proven*, and so is all that continues it. A request
@@ -33,7 +35,8 @@ class AdaptivePolicy:
     The protection time, a multiple of the pool in uses of blocks, is chosen by set duelling: a
     shadow cache per candidate sees a sample of the conversations, and the one with the most hits
     rules. Protection 0 is LRU; it rules until another is better by 10%, and by more than chance:
-    hits come in runs of blocks, so chance moves them by a share of about 1/sqrt(runs).
+    hits come in runs of blocks, so chance moves them by a share of about 1/sqrt(runs),
+    of which twice is asked.
 
     Source: protection by reuse distance: Duong et al., Improving cache management policies using
     dynamic reuse distances, MICRO 2012; duelling: Qureshi et al., Adaptive insertion policies for
@@ -132,7 +135,7 @@ class AdaptivePolicy:
             return
         plain = self._shadows[0]
         best = max(self._shadows, key=lambda shadow: shadow.num_hits)
-        chance = best.num_hits / sqrt(max(best.num_runs, 1.0))
+        chance = _DEVIATIONS * best.num_hits / sqrt(max(best.num_runs, 1.0))
         if best.num_hits < max(_MARGIN * plain.num_hits, plain.num_hits + chance):
             self._ruler = plain
         elif best.num_hits > _MARGIN * self._ruler.num_hits or self._ruler is plain:

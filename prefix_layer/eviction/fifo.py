@@ -1,9 +1,10 @@
 """First in, first out."""
 
 from prefix_layer.block import Block, BlockQueue
+from prefix_layer.eviction.base import EvictionPolicy
 
 
-class FifoPolicy:
+class FifoPolicy(EvictionPolicy):
     """Evict the leaf computed first; its parent, which is older still, is next.
 
     Only leaves are queued. One in use when its turn comes leaves the queue, and is the newest when

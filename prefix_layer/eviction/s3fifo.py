@@ -1,13 +1,14 @@
 """Three static FIFO queues."""
 
 from prefix_layer.block import Block, BlockQueue
+from prefix_layer.eviction.base import EvictionPolicy
 from prefix_layer.eviction.ghosts import Ghosts
 
 _MAX_FREQUENCY = 3
 _SMALL, _MAIN = 0, 1
 
 
-class S3FifoPolicy:
+class S3FifoPolicy(EvictionPolicy):
     """Let newcomers prove themselves in a small queue before they may displace the main one.
 
     Scan-resistant: blocks used by one request only leave through the small queue. ``small_share``
@@ -55,7 +56,9 @@ class S3FifoPolicy:
             small, main = len(self._queues[_SMALL]), len(self._queues[_MAIN])
             assert small or main, "nothing is evictable"
             small_first = small >= self._small_share * (small + main)
-            victim = self._scan_small() if small_first and small or not main else self._scan_main()
+            victim = (
+                self._scan_small() if (small_first and small) or not main else self._scan_main()
+            )
             if victim is not None:
                 self.remove(victim)
                 return victim
