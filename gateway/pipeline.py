@@ -60,6 +60,11 @@ class Reply:
         self._source = source
         self._watch = watch
 
+    @property
+    def known_usage(self) -> Usage | None:
+        """What the answer cost, where that is known before it is read."""
+        return self._source.usage if isinstance(self._source, Answer) else None
+
     async def events(self) -> AsyncIterator[Event]:
         """Give the events; closing early aborts the work nobody else listens to.
 

@@ -6,7 +6,7 @@ its first event where the request itself is at fault, so the caller still gets a
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -123,4 +123,17 @@ class Backend(Protocol):
 
     async def close(self) -> None:
         """Release everything; idempotent."""
+        ...
+
+
+@runtime_checkable
+class CountsTokens(Protocol):
+    """A backend that knows how many tokens a prompt has before it is asked to answer."""
+
+    async def count_tokens(self, work: Work) -> int:
+        """Return the number of tokens of the whole prompt.
+
+        Raises:
+            BadRequest: the request cannot be served as it is.
+        """
         ...
