@@ -21,8 +21,10 @@ from gateway.admin.cache import (
 )
 from gateway.admin.guard import AdminGuard
 from gateway.admin.stats import prefix, traffic
+from gateway.admin.tenants import list_tenants
 from gateway.api.chat import create_chat_completion
 from gateway.api.connection import headers_of, parts_of
+from gateway.api.embeddings import create_embeddings
 from gateway.api.errors import EXCEPTION_HANDLERS
 from gateway.api.health import live, metrics, ready
 from gateway.api.messages import count_tokens, create_message
@@ -52,6 +54,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
             create_chat_completion,
             create_message,
             count_tokens,
+            create_embeddings,
             list_models,
             get_model,
             live,
@@ -82,6 +85,7 @@ def _admin_router() -> Router:
             invalidate_entries,
             traffic,
             prefix,
+            list_tenants,
         ],
     )
 
