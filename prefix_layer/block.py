@@ -14,7 +14,8 @@ class Block:
     An indexed block knows its place in the tree: ``parent`` (None for a first block),
     ``num_children`` and the ``token_ids`` whose KV it holds; fewer than the block has room for in
     the tail of a sequence, which has no children. ``prev``, ``next`` and ``queue`` belong
-    to `BlockQueue`, ``frequency`` to the eviction policy.
+    to `BlockQueue`, ``frequency`` to the eviction policy, ``stored`` (a tier was given its KV) to
+    the tiers.
     """
 
     __slots__ = (
@@ -28,6 +29,7 @@ class Block:
         "queue",
         "ref_count",
         "salt",
+        "stored",
         "token_ids",
     )
 
@@ -40,6 +42,7 @@ class Block:
         self.token_ids: tuple[int, ...] = ()
         self.num_children = 0
         self.frequency = 0
+        self.stored = False
         self.prev: Block | None = None
         self.next: Block | None = None
         self.queue: BlockQueue | None = None

@@ -6,7 +6,7 @@ free ── allocate ──▶ active ── release ──▶ cached (indexed) 
  └────────── evict, forget ──────────────────┘
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from prefix_layer.block import Block, BlockState
 from prefix_layer.eviction import EvictionPolicy
@@ -17,13 +17,23 @@ _ROOM = 16
 
 
 class BlockPool:
-    """``num_blocks`` blocks with reference counts. Eviction is lazy: only to fill an allocation."""
+    """``num_blocks`` blocks with reference counts. Eviction is lazy: only to fill an allocation.
 
-    def __init__(self, num_blocks: int, index: PrefixIndex, policy: EvictionPolicy) -> None:
+    ``on_evict`` is called with each block that goes to make room, while it is still indexed.
+    """
+
+    def __init__(
+        self,
+        num_blocks: int,
+        index: PrefixIndex,
+        policy: EvictionPolicy,
+        on_evict: Callable[[Block], None] | None = None,
+    ) -> None:
         self.blocks = [Block(i) for i in range(num_blocks)]
         self.index = index
         self.num_evicted = 0
         self._policy = policy
+        self._on_evict = on_evict
         self._free = FreeBlocks(num_blocks)
         self._num_cached = 0
 
@@ -134,7 +144,10 @@ class BlockPool:
             self._drop(tail)
 
     def _evict(self) -> None:
-        self._drop(self._policy.evict())
+        victim = self._policy.evict()
+        if self._on_evict is not None:
+            self._on_evict(victim)
+        self._drop(victim)
         self.num_evicted += 1
 
     def _drop(self, block: Block) -> None:
