@@ -84,7 +84,7 @@ class LocalSettings:
     device: Name = "auto"
     block_size: Annotated[int, msgspec.Meta(ge=1, le=512)] = 16
     kv_tokens: Count = 32768
-    eviction: Literal["lru", "fifo", "s3fifo"] = "lru"
+    eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "lru"
     prefix_caching: Literal["on", "off"] = "on"
     host_kv_bytes: NotYet = 0
     disk_kv_bytes: NotYet = 0

@@ -8,7 +8,9 @@ from prefix_layer.errors import (
     FailureCode,
     ModelLoadError,
     PrefixLayerError,
+    TraceError,
 )
+from prefix_layer.eviction import POLICIES, make_policy
 from prefix_layer.fingerprint import fingerprint_model
 from prefix_layer.messages import (
     EngineStats,
@@ -19,8 +21,18 @@ from prefix_layer.messages import (
     TokenLogprob,
     Tokens,
 )
+from prefix_layer.trace import (
+    SIMULATED,
+    Trace,
+    count_belady_bound,
+    read_trace,
+    replay,
+    simulate,
+)
 
 __all__ = [
+    "POLICIES",
+    "SIMULATED",
     "EngineClient",
     "EngineConfig",
     "EngineFailed",
@@ -37,5 +49,12 @@ __all__ = [
     "Sampling",
     "TokenLogprob",
     "Tokens",
+    "Trace",
+    "TraceError",
+    "count_belady_bound",
     "fingerprint_model",
+    "make_policy",
+    "read_trace",
+    "replay",
+    "simulate",
 ]

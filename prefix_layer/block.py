@@ -13,22 +13,26 @@ class Block:
     ``free`` holds nothing, ``cached`` is indexed and unused, ``active`` has ``ref_count`` users.
     An indexed block knows its place in the tree: ``parent`` (None for a first block),
     ``num_children`` and the ``token_ids`` whose KV it holds; fewer than the block has room for in
-    the tail of a sequence, which has no children. ``prev``, ``next`` and ``queue`` belong
-    to `BlockQueue`, ``frequency`` to the eviction policy, ``stored`` (a tier was given its KV) to
-    the tiers.
+    the tail of a sequence, which has no children. ``prev``, ``next`` and ``queue`` belong to
+    `BlockQueue`; ``frequency``, ``last_use``, ``level``, ``run_length`` and ``sampled`` to the
+    eviction policy, ``stored`` (a tier was given its KV) to the tiers.
     """
 
     __slots__ = (
         "block_hash",
         "block_id",
         "frequency",
+        "last_use",
+        "level",
         "next",
         "num_children",
         "parent",
         "prev",
         "queue",
         "ref_count",
+        "run_length",
         "salt",
+        "sampled",
         "stored",
         "token_ids",
     )
@@ -42,6 +46,10 @@ class Block:
         self.token_ids: tuple[int, ...] = ()
         self.num_children = 0
         self.frequency = 0
+        self.last_use = 0
+        self.level = 0
+        self.run_length = 0
+        self.sampled = False
         self.stored = False
         self.prev: Block | None = None
         self.next: Block | None = None
@@ -100,6 +108,11 @@ class BlockQueue:
             yield block
             block = block.next
 
+    @property
+    def first(self) -> Block | None:
+        """The oldest; None when empty."""
+        return self._head
+
     def append(self, block: Block) -> None:
         """Add as the newest."""
         assert block.queue is None, f"{block} is queued already"
@@ -111,6 +124,26 @@ class BlockQueue:
             self._tail.next = block
         self._tail = block
         self._length += 1
+
+    def insert_before(self, other: Block, block: Block) -> None:
+        """Add as just older than another."""
+        assert block.queue is None, f"{block} is queued already"
+        assert other.queue is self, f"{other} is not in this queue"
+        block.queue = self
+        block.prev, block.next = other.prev, other
+        if other.prev is None:
+            self._head = block
+        else:
+            other.prev.next = block
+        other.prev = block
+        self._length += 1
+
+    def appendleft(self, block: Block) -> None:
+        """Add as the oldest."""
+        if self._head is None:
+            self.append(block)
+        else:
+            self.insert_before(self._head, block)
 
     def remove(self, block: Block) -> None:
         """Take out from wherever it stands."""

@@ -40,8 +40,8 @@ class Engine:
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        policy = make_policy(config.eviction)
         num_blocks = _num_blocks(config)
+        policy = make_policy(config.eviction, num_blocks)
         if config.num_threads is not None:
             torch.set_num_threads(config.num_threads)
         self._config = config
@@ -81,6 +81,7 @@ class Engine:
         """Compute one batch; return what it gave to each sequence that got a token."""
         if self._tiers is not None:
             self._tiers.begin_step()
+            self._tiers.write_through(_COPIES_A_STEP)
         batch = self._scheduler.schedule()
         if batch is None:
             self._wait_for_tiers()
@@ -95,8 +96,14 @@ class Engine:
             self._cache.commit(chunk.sequence, chunk.num_tokens)
         self._batch_tokens = batch.num_tokens
         self._num_computed_tokens += batch.num_tokens
-        self._tend_tiers(batch.num_tokens, time.perf_counter() - begin)
+        if self._tiers is not None:
+            self._tiers.saw_step(batch.num_tokens, time.perf_counter() - begin)
         return [self._emit(s, choice) for s, choice in zip(sampled, choices, strict=True)]
+
+    def rest(self) -> None:
+        """Use a moment without work to copy reused blocks to the tiers."""
+        if self._tiers is not None and not self.has_work:
+            self._tiers.write_through(_COPIES_AT_REST)
 
     def stats(self, request_id: str) -> EngineStats:
         """Read the counters."""
@@ -162,12 +169,6 @@ class Engine:
     def _wait_for_tiers(self) -> None:
         if self._tiers is not None and self.has_work:
             self._tiers.wait(_LOAD_WAIT_S)
-
-    def _tend_tiers(self, num_tokens: int, seconds: float) -> None:
-        """Learn from a step, and copy some reused blocks: more when nobody waits."""
-        if self._tiers is not None:
-            self._tiers.saw_step(num_tokens, seconds)
-            self._tiers.write_through(_COPIES_A_STEP if self.has_work else _COPIES_AT_REST)
 
     def _emit(self, sequence: Sequence, choice: Choice | None) -> Tokens | Failed:
         if choice is None:

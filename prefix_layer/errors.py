@@ -4,6 +4,7 @@ PrefixLayerError
 ├── ModelLoadError        the model folder is missing, broken, or can't be read as asked
 │   └── UnsupportedModel  it loads, but paged attention would not compute what it means
 ├── UnknownEviction       no eviction policy of that name; lists those there are
+├── TraceError            no such trace or load, or a line of it can't be read; one line
 ├── EngineUnavailable     the engine process is starting, restarting, failed or closed
 └── EngineFailed          one request ended without an answer; carries the `Failed` code
 """
@@ -27,6 +28,10 @@ class UnsupportedModel(ModelLoadError):
 
 class UnknownEviction(PrefixLayerError):
     """The configured eviction policy does not exist."""
+
+
+class TraceError(PrefixLayerError):
+    """A trace can't be read or made; the message is one line that says what to mend."""
 
 
 class EngineUnavailable(PrefixLayerError):

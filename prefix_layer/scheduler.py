@@ -92,7 +92,7 @@ class Scheduler:
         self._cache.release(sequence)
 
     def schedule(self) -> Batch | None:
-        """Choose the next step's tokens and make room for their KV; None when nothing can be computed now."""
+        """Choose the next step's tokens and make room for their KV; None when there are none."""
         chunks: dict[Sequence, Chunk] = {}
         num_running = len(self.running)
         self._continue_running(chunks)

@@ -10,6 +10,7 @@ COMMANDS = {
     "keys": "gateway.cli.keys:keys",
     "import": "gateway.cli.transfer:import_entries",
     "export": "gateway.cli.transfer:export_entries",
+    "trace": "gateway.cli.trace:trace",
 }
 
 

@@ -13,8 +13,9 @@ from gateway.bundled import BundledModelError
 from gateway.cli.errors import AdminApiError
 from gateway.keys_file import KeysFileError
 from gateway.settings import SettingsError
+from prefix_layer import TraceError
 
-USER_ERRORS = (AdminApiError, BundledModelError, KeysFileError, SettingsError)
+USER_ERRORS = (AdminApiError, BundledModelError, KeysFileError, SettingsError, TraceError)
 
 
 class LazyGroup(click.Group):

@@ -48,7 +48,7 @@ class PlainCodec:
     def decode(self, source: Tensor, views: list[Tensor]) -> None:
         """Part the bytes again."""
         flat = source.to(views[0].device).view(self._dtype)
-        _fill(views, list(flat.split(self._sizes)))
+        _fill(views, list(torch.split(flat, self._sizes)))
 
 
 class Int8Codec:
@@ -93,14 +93,14 @@ class Int8Codec:
             count = sum(self._rows[dim])
             rows = values[: count * dim].view(count, dim) * scales[:count, None]
             scales, values = scales[count:], values[count * dim :]
-            _fill([views[place] for place in places], list(rows.split(self._rows[dim])))
+            _fill([views[place] for place in places], list(torch.split(rows, self._rows[dim])))
 
 
 def _fill(views: list[Tensor], parts: list[Tensor]) -> None:
     shaped = [part.reshape(view.shape) for view, part in zip(views, parts, strict=True)]
-    torch._foreach_copy_(views, shaped)  # noqa: SLF001  torch's own batched copy
+    torch._foreach_copy_(views, shaped)
 
 
 def make_codec(name: CodecName, views: list[Tensor]) -> Codec:
     """Make the codec of this name for blocks of this form."""
-    return {"none": PlainCodec, "int8": Int8Codec}[name](views)
+    return Int8Codec(views) if name == "int8" else PlainCodec(views)

@@ -146,7 +146,7 @@ class DiskTier:
 
     def _remove(self, path: str) -> bool:
         try:
-            os.unlink(path)
+            Path(path).unlink()
         except FileNotFoundError:
             return True
         except OSError as error:

@@ -214,10 +214,9 @@ class KvTiers:
 
     def tokens_by_tier(self) -> dict[str, int]:
         """Count the tokens whose KV was loaded from each tier."""
-        tiers = {"host": self._keeps_host, "disk": self._disk is not None}
-        loaded: dict[str, int] = dict(self._num_loaded)
+        tiers: dict[Tier, bool] = {"host": self._keeps_host, "disk": self._disk is not None}
         return {
-            tier: loaded.get(tier, 0) * self._block_size for tier, is_on in tiers.items() if is_on
+            str(t): self._num_loaded[t] * self._block_size for t, is_on in tiers.items() if is_on
         }
 
     def evictions_by_tier(self) -> dict[str, int]:
@@ -350,4 +349,4 @@ class KvTiers:
         return "disk" if self._disk is not None and self._disk.holds(own_hash) else None
 
     def _bytes_of(self, entry: HostEntry) -> memoryview:
-        return memoryview(self._host.memory_of(entry).numpy())
+        return memoryview(self._host.memory_of(entry).numpy().data)

@@ -13,7 +13,7 @@ BLOCK_SIZE = 4
 
 
 def make_pool(num_blocks: int, policy: str = "lru") -> BlockPool:
-    return BlockPool(num_blocks, PrefixIndex(BLOCK_SIZE, "model"), make_policy(policy))
+    return BlockPool(num_blocks, PrefixIndex(BLOCK_SIZE, "model"), make_policy(policy, num_blocks))
 
 
 def make_sequence(

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from prefix_layer.engine import Engine
+from prefix_layer.eviction import POLICIES
 from prefix_layer.messages import Generate, Sampling
 from tests.prefix_layer.driving import (
     Answer,
@@ -185,7 +186,7 @@ def test_seeded_text_is_whole_when_sequences_are_preempted(
         assert answers[command.request_id].token_ids == alone.token_ids
 
 
-@pytest.mark.parametrize("eviction", ["lru", "fifo", "s3fifo"])
+@pytest.mark.parametrize("eviction", POLICIES)
 def test_pool_is_intact_when_random_requests_are_aborted(tiny_llama: Path, eviction: str) -> None:
     """200 random requests, a third aborted at random: no block stays referenced."""
     chance = random.Random(7)

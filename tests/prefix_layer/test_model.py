@@ -70,7 +70,7 @@ def test_load_says_so_when_settings_are_impossible(tiny_llama: Path) -> None:
     assert "kv_tokens" in refusal(tiny_llama, kv_tokens=1)
     assert "block_size" in refusal(tiny_llama, block_size=0)
     with pytest.raises(UnknownEviction, match="lru"):
-        make_engine(tiny_llama, eviction="arc")
+        make_engine(tiny_llama, eviction="magic")
 
 
 def test_load_is_refused_when_the_model_is_an_encoder_decoder(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis.stateful import (
 )
 
 from prefix_layer.block import Block
+from prefix_layer.eviction import POLICIES
 from prefix_layer.prefix_cache import PrefixCache
 from prefix_layer.sequence import Sequence
 from tests.prefix_layer.pools import BLOCK_SIZE, make_pool, make_sequence
@@ -29,7 +30,7 @@ def kv_of(sequence: Sequence, position: int) -> Kv:
 class PoolMachine(RuleBasedStateMachine):
     """Model of the memory: what each slot's KV was computed from."""
 
-    @initialize(num_blocks=st.integers(5, 12), policy=st.sampled_from(["lru", "fifo", "s3fifo"]))
+    @initialize(num_blocks=st.integers(5, 12), policy=st.sampled_from(list(POLICIES)))
     def start(self, num_blocks: int, policy: str) -> None:
         self.pool = make_pool(num_blocks, policy)
         self.cache = PrefixCache(self.pool, enabled=True)

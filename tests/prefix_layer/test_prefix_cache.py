@@ -3,7 +3,7 @@
 import pytest
 
 from prefix_layer.block_pool import BlockPool
-from prefix_layer.eviction import LruPolicy, make_policy
+from prefix_layer.eviction import POLICIES, LruPolicy, make_policy
 from prefix_layer.prefix_cache import PrefixCache
 from prefix_layer.prefix_index import PrefixIndex
 from tests.prefix_layer.pools import (
@@ -15,8 +15,6 @@ from tests.prefix_layer.pools import (
     make_sequence,
     visit,
 )
-
-POLICIES = ["lru", "fifo", "s3fifo"]
 
 
 def make_cache(num_blocks: int, policy: str = "lru") -> tuple[PrefixCache, BlockPool]:
@@ -262,5 +260,5 @@ def test_s3fifo_keeps_a_working_set_when_a_scan_passes() -> None:
 
 def test_policy_of_unknown_name_is_refused_when_made() -> None:
     """The error says which policies there are."""
-    with pytest.raises(Exception, match=r"arc.*lru, fifo, s3fifo"):
-        make_policy("arc")
+    with pytest.raises(Exception, match=r"magic.*lru, lfu, fifo, arc, s3fifo"):
+        make_policy("magic", 8)

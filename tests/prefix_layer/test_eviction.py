@@ -1,0 +1,176 @@
+"""One contract suite over every policy, and what sets each of them apart."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prefix_layer.block import Block
+from prefix_layer.eviction import POLICIES, EvictionPolicy, make_policy
+from prefix_layer.eviction.adaptive import AdaptivePolicy
+from prefix_layer.prefix_cache import PrefixCache
+from prefix_layer.trace import Trace, count_belady_bound, replay, simulate
+from tests.prefix_layer.pools import blocks_of, count_cached, make_pool, visit
+
+SMALL = 300
+PROMPTS = st.lists(
+    st.lists(st.integers(0, 2), min_size=1, max_size=6).map(lambda names: blocks_of(*names)),
+    min_size=1,
+    max_size=60,
+)
+
+
+class Watched:
+    """Checks each victim when it is chosen, against what the pool may give away."""
+
+    def __init__(self, policy: EvictionPolicy) -> None:
+        self._policy = policy
+        self.held: set[Block] = set()
+
+    def insert(self, block: Block) -> None:
+        self.held.add(block)
+        self._policy.insert(block)
+
+    def hit(self, block: Block) -> None:
+        assert block in self.held
+        self._policy.hit(block)
+
+    def release(self, block: Block) -> None:
+        assert block in self.held
+        self._policy.release(block)
+
+    def remove(self, block: Block) -> None:
+        self.held.remove(block)
+        self._policy.remove(block)
+
+    def evict(self) -> Block:
+        victim = self._policy.evict()
+        assert victim.ref_count == 0
+        assert not any(block.parent is victim for block in self.held)
+        self.held.remove(victim)
+        return victim
+
+
+def make_cache(num_blocks: int, policy: str) -> PrefixCache:
+    return PrefixCache(make_pool(num_blocks, policy), enabled=True)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(deadline=None, max_examples=60)
+@given(prompts=PROMPTS, num_blocks=st.integers(6, 10))
+def test_only_unused_leaves_go_when_any_prompts_come(
+    policy: str, prompts: list[list[int]], num_blocks: int
+) -> None:
+    """No used block and no parent of a cached block is ever the victim."""
+    pool = make_pool(num_blocks, policy)
+    watched = Watched(make_policy(policy, num_blocks))
+    pool._policy = watched
+    cache = PrefixCache(pool, enabled=True)
+    for prompt in prompts:
+        visit(cache, prompt)
+        assert watched.held == set(pool.index)
+    pool.check_invariants()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_pool_empties_and_refills_when_all_is_forgotten(policy: str) -> None:
+    """Removing every block leaves the policy as good as new."""
+    pool = make_pool(6, policy)
+    cache = PrefixCache(pool, enabled=True)
+    for _ in range(3):
+        for name in range(5):
+            visit(cache, blocks_of(9, name, name))
+        pool.forget_unused()
+        assert pool.count_by_state() == {"free": 6, "cached": 0, "active": 0}
+    pool.check_invariants()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_policy_beats_the_optimum_when_a_load_is_replayed(policy: str) -> None:
+    """Hits lie between what the root alone gives and Belady's bound."""
+    trace = simulate("mixed", 600)
+    bound = count_belady_bound(trace, SMALL)
+    assert 0 < replay(trace, SMALL, make_policy(policy, SMALL)) <= bound
+
+
+def test_least_hit_block_goes_when_policy_is_lfu() -> None:
+    """Hits count, not how long ago they were."""
+    cache = make_cache(3, "lfu")
+    for name in (1, 1, 1, 2, 2, 3, 4):
+        visit(cache, [*blocks_of(name), 0])
+    assert count_cached(cache, blocks_of(1)) == 1
+
+
+def test_first_computed_leaf_goes_when_policy_is_fifo() -> None:
+    """Use does not save a block."""
+    cache = make_cache(4, "fifo")
+    for name in (1, 2, 3):
+        visit(cache, blocks_of(name))
+    for name in (1, 4):
+        visit(cache, blocks_of(name))
+    visit(cache, blocks_of(5))
+    assert [count_cached(cache, blocks_of(name)) for name in (1, 2, 3, 4, 5)] == [0, 1, 1, 1, 1]
+
+
+def test_used_again_survives_a_scan_when_policy_is_arc() -> None:
+    """Blocks seen once only push out blocks seen once."""
+    cache = make_cache(6, "arc")
+    for _ in range(2):
+        visit(cache, [*blocks_of(1, 2), 0])
+    for name in range(10, 40):
+        visit(cache, blocks_of(name))
+    assert count_cached(cache, blocks_of(1, 2)) == 2
+
+
+def conversation_beyond_the_pool() -> Trace:
+    """One conversation in four goes on, after more than the pool holds; all share a root."""
+    gap, length = 60, 8
+    requests = []
+    for i in range(3000):
+        fresh = [10_000 * (i + 1) + j for j in range(length)]
+        past = i - gap
+        goes_on = i % 4 == 0 and past >= 0
+        requests.append([*requests[past], *fresh[:1]] if goes_on else [0, *fresh])
+    return Trace("conversation", requests)
+
+
+def test_adaptive_beats_lru_when_prompts_return_later_than_the_pool_lasts() -> None:
+    """It learns to protect some of them, where LRU keeps none of them long enough."""
+    trace = conversation_beyond_the_pool()
+    lru = replay(trace, SMALL, make_policy("lru", SMALL))
+    adaptive = AdaptivePolicy(SMALL)
+    assert replay(trace, SMALL, adaptive) > 1.5 * lru
+    assert adaptive.protection > 0
+
+
+@pytest.mark.parametrize("load", ["uniform", "zipf", "temporal", "mixed"])
+@pytest.mark.parametrize("num_blocks", [500, 2000])
+def test_adaptive_keeps_up_with_lru_when_load_is_simulated(load: str, num_blocks: int) -> None:
+    """Where LRU is right, the shadows say so."""
+    trace = simulate(load, 2500)
+    lru = replay(trace, num_blocks, make_policy("lru", num_blocks))
+    assert replay(trace, num_blocks, make_policy("adaptive", num_blocks)) >= 0.98 * lru
+
+
+def test_adaptive_is_lru_when_the_pool_suffices() -> None:
+    """Recent conversations in a pool that holds them give it no reason to change."""
+    trace = simulate("conversations", 1500)
+    policy = AdaptivePolicy(4000)
+    assert replay(trace, 4000, policy) == replay(trace, 4000, make_policy("lru", 4000))
+    assert policy.protection == 0
+
+
+def test_protected_blocks_stay_when_a_scan_passes() -> None:
+    """Once protection rules, blocks that came back outlive a scan of twice the pool."""
+    policy = AdaptivePolicy(SMALL)
+    warm_up = conversation_beyond_the_pool().requests
+    working_set = [[10**8 + 1000 * i + j for j in range(1, 9)] for i in range(1, 5)]
+    scan = [[10**9 + 100 * i + j for j in range(20)] for i in range(2 * SMALL // 20)]
+    before = Trace("before", [*warm_up, *working_set, *working_set])
+    last = Trace("last", [*before.requests, *scan, *working_set])
+    found = replay(last, SMALL, AdaptivePolicy(SMALL)) - replay(before, SMALL, policy)
+    assert policy.protection > 0
+    assert found == sum(map(len, working_set))
+    plain = [replay(trace, SMALL, make_policy("lru", SMALL)) for trace in (before, last)]
+    assert [after - until for until, after in pairwise(plain)] == [0]
