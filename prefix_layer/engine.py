@@ -129,6 +129,7 @@ class Engine:
                 **(tiers.evictions_by_tier() if tiers else {}),
             },
             failures_by_tier=tiers.failures_by_tier() if tiers else {},
+            broken_by_tier=tiers.broken_by_tier() if tiers else {},
             num_waiting=len(self._scheduler.waiting),
             num_running=len(self._scheduler.running),
             batch_tokens=self._batch_tokens,

@@ -109,6 +109,7 @@ class EngineStats(msgspec.Struct, frozen=True, tag=True):
     num_running: int
     batch_tokens: int  # tokens of the last step
     failures_by_tier: dict[str, int] = {}
+    broken_by_tier: dict[str, int] = {}
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):

@@ -229,14 +229,17 @@ class KvTiers:
         return gone
 
     def failures_by_tier(self) -> dict[str, int]:
-        """Count what went wrong: blocks no memory was had for, files that failed or were broken."""
+        """Count blocks that no memory was had for, and calls that the disk refused."""
         failed: dict[str, int] = {}
         if self._keeps_host:
             failed["host"] = self._num_lost
         if self._disk is not None:
             failed["disk"] = self._disk.num_failures
-            failed["disk_broken"] = self._disk.num_broken
         return failed
+
+    def broken_by_tier(self) -> dict[str, int]:
+        """Count files that were not what their name says."""
+        return {} if self._disk is None else {"disk": self._disk.num_broken}
 
     def check_invariants(self, fetches: Sequence[Fetch] = ()) -> None:
         """Assert that entries are pinned as often as fetches and jobs use them."""
