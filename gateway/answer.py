@@ -15,7 +15,10 @@ REPLAY_CHARS = 64
 
 
 class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One finished choice; ``text`` is None when the model said nothing but called tools."""
+    """One finished choice; ``text`` is None when the model said nothing but called tools.
+
+    ``stop`` is the stop string that ended it, where the backend told.
+    """
 
     index: int
     finish_reason: str
@@ -24,6 +27,7 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
     tool_calls: list[dict[str, Any]] = []
     logprobs: list[TokenLogprob] | None = None
     extra: dict[str, Any] = {}
+    stop: str | None = None
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -72,21 +76,21 @@ def replay(answer: Answer) -> Iterator[Event]:
     """Give the answer again as a backend would: deltas, one finish per choice, the usage."""
     for choice in answer.choices:
         yield from _deltas(choice)
-        yield Finish(choice.index, choice.finish_reason)
+        yield Finish(choice.index, choice.finish_reason, choice.stop)
     yield Final(answer.usage)
 
 
 def _deltas(choice: Choice) -> Iterator[Delta]:
     text, logprobs = choice.text or "", choice.logprobs or []
+    if choice.extra:
+        yield Delta(choice.index, extra=choice.extra)
     if logprobs:
         yield Delta(choice.index, text, logprobs=logprobs)
     else:
         for start in range(0, len(text), REPLAY_CHARS):
             yield Delta(choice.index, text[start : start + REPLAY_CHARS])
-    if choice.refusal is not None or choice.tool_calls or choice.extra:
-        yield Delta(
-            choice.index, refusal=choice.refusal, tool_calls=choice.tool_calls, extra=choice.extra
-        )
+    if choice.refusal is not None or choice.tool_calls:
+        yield Delta(choice.index, refusal=choice.refusal, tool_calls=choice.tool_calls)
 
 
 class Assembler:
@@ -102,7 +106,8 @@ class Assembler:
             case Delta():
                 self._of(event.index).add(event)
             case Finish():
-                self._of(event.index).reason = event.reason
+                parts = self._of(event.index)
+                parts.reason, parts.stop = event.reason, event.stop
             case Final():
                 self._usage = event.usage
 
@@ -124,6 +129,7 @@ class _Parts:
 
     def __init__(self) -> None:
         self.reason: str | None = None
+        self.stop: str | None = None
         self.texts: list[str] = []
         self.refusals: list[str] = []
         self.calls: dict[int, dict[str, Any]] = {}
@@ -151,6 +157,7 @@ class _Parts:
             tool_calls=calls,
             logprobs=self.logprobs or None,
             extra=self.extra,
+            stop=self.stop,
         )
 
 

@@ -21,8 +21,10 @@ from gateway.admin.cache import (
 )
 from gateway.admin.guard import AdminGuard
 from gateway.admin.stats import prefix, traffic
+from gateway.admin.tenants import list_tenants
 from gateway.api.chat import create_chat_completion
 from gateway.api.connection import headers_of, parts_of
+from gateway.api.embeddings import create_embeddings
 from gateway.api.errors import EXCEPTION_HANDLERS
 from gateway.api.health import live, metrics, ready
 from gateway.api.models import get_model, list_models
@@ -49,6 +51,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
     app = Litestar(
         route_handlers=[
             create_chat_completion,
+            create_embeddings,
             list_models,
             get_model,
             live,
@@ -79,6 +82,7 @@ def _admin_router() -> Router:
             invalidate_entries,
             traffic,
             prefix,
+            list_tenants,
         ],
     )
 

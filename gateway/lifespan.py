@@ -7,16 +7,20 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from gateway.auth import KeyRing
-from gateway.backends.base import Backend
+from gateway.backends.base import Backend, ModelInfo
+from gateway.backends.embeddings import LocalEmbeddings
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
 from gateway.backends.upstream import Timeouts, UpstreamBackend
 from gateway.bundled import CHAT, EMBEDDER, BundledModel
+from gateway.embedding_model import EmbeddingModel
+from gateway.embeddings import Embeddings
 from gateway.flight import FlightGroup
 from gateway.hub import find_model, served_name
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
+from gateway.quotas import Quotas
 from gateway.record import RequestRecord
 from gateway.settings import Settings, UpstreamSettings
 from gateway.stats import TrafficStats
@@ -28,12 +32,11 @@ from semantic_layer import (
     ResponseStore,
     Scorer,
     SemanticCache,
-    ThreadedEmbedder,
     Thresholds,
     Valkey,
     VectorIndex,
     collection_name,
-    load_encoder,
+    open_counters,
     open_response_store,
     open_vector_index,
 )
@@ -54,8 +57,13 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
     async with AsyncExitStack() as stack:
         metrics, stats, key_ring = Metrics(), TrafficStats(), KeyRing(settings.api_keys_file)
         engine = await _start_engine(stack, settings)
-        store = await _open_store(settings, stack)
-        embedder = await _open_embedder(settings)
+        store_url = await _store_url(settings, stack)
+        store = _open_store(settings, store_url)
+        quotas = _open_quotas(settings, store_url, metrics)
+        stack.push_async_callback(quotas.close)
+        embedding_model = _embedding_model(settings)
+        stack.push_async_callback(embedding_model.close)
+        embedder = await embedding_model.open() if settings.semantic.enabled else None
         index = _open_index(settings, embedder)
         cache = SemanticCache(
             store=store,
@@ -68,7 +76,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             on_failure=metrics.count_store_failure,
         )
         stack.push_async_callback(cache.close)
-        backends = Backends(_backends(settings, engine, metrics))
+        backends = Backends(_backends(settings, engine, embedding_model, metrics))
         stack.push_async_callback(backends.close)
         metrics.know_models(lambda name: backends.find(name) is not None)
         write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
@@ -88,17 +96,26 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             backends=backends,
             flights=flights,
             write_back=write_back,
+            quotas=quotas,
             on_record=record,
         )
         yield Parts(
             settings=settings,
             key_ring=key_ring,
             pipeline=pipeline,
+            embeddings=Embeddings(
+                cache=cache,
+                backends=backends,
+                write_back=write_back,
+                quotas=quotas,
+                on_record=record,
+            ),
             cache=cache,
             backends=backends,
             engine=engine,
             metrics=metrics,
             stats=stats,
+            quotas=quotas,
         )
 
 
@@ -132,13 +149,17 @@ async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClie
     return engine
 
 
-async def _open_store(settings: Settings, stack: AsyncExitStack) -> ResponseStore:
-    url = settings.redis.url
-    if url == "embedded":
-        folder = settings.data_dir / "valkey"
-        valkey = await Valkey.start(folder, max_memory_bytes=settings.cache.max_memory_bytes)
-        stack.push_async_callback(valkey.stop)
-        url = valkey.url
+async def _store_url(settings: Settings, stack: AsyncExitStack) -> str:
+    """Return where Redis is; the embedded one is started."""
+    if settings.redis.url != "embedded":
+        return settings.redis.url
+    folder = settings.data_dir / "valkey"
+    valkey = await Valkey.start(folder, max_memory_bytes=settings.cache.max_memory_bytes)
+    stack.push_async_callback(valkey.stop)
+    return valkey.url
+
+
+def _open_store(settings: Settings, url: str) -> ResponseStore:
     return open_response_store(
         url,
         connect_timeout_s=settings.redis.timeout_s,
@@ -147,13 +168,19 @@ async def _open_store(settings: Settings, stack: AsyncExitStack) -> ResponseStor
     )
 
 
-async def _open_embedder(settings: Settings) -> Embedder | None:
-    if not settings.semantic.enabled:
-        return None
+def _open_quotas(settings: Settings, url: str, metrics: Metrics) -> Quotas:
+    counters = open_counters(
+        url,
+        connect_timeout_s=settings.redis.timeout_s,
+        command_timeout_s=settings.redis.timeout_s,
+    )
+    return Quotas(counters, on_failure=lambda: metrics.count_store_failure("counters"))
+
+
+def _embedding_model(settings: Settings) -> EmbeddingModel:
     named = settings.embedder.model
     name = _bundled(settings, EMBEDDER) if named == "bundled" else named
-    encoder = await asyncio.to_thread(load_encoder, name, device=settings.embedder.device)
-    return ThreadedEmbedder(encoder)
+    return EmbeddingModel(name, settings.embedder.device)
 
 
 def _open_index(settings: Settings, embedder: Embedder | None) -> VectorIndex:
@@ -180,7 +207,9 @@ def _policy(settings: Settings) -> CachePolicy:
     )
 
 
-def _backends(settings: Settings, engine: EngineClient | None, metrics: Metrics) -> list[Backend]:
+def _backends(
+    settings: Settings, engine: EngineClient | None, embedder: EmbeddingModel, metrics: Metrics
+) -> list[Backend]:
     backends: list[Backend] = []
     if engine is not None:
         name = settings.local.model
@@ -192,8 +221,15 @@ def _backends(settings: Settings, engine: EngineClient | None, metrics: Metrics)
                 default_max_tokens=settings.local.default_max_tokens,
             )
         )
+    backends.append(_local_embeddings(settings, embedder))
     backends += [_upstream(upstream, settings, metrics) for upstream in settings.upstreams]
     return backends
+
+
+def _local_embeddings(settings: Settings, embedder: EmbeddingModel) -> Backend:
+    name = settings.embedder.model
+    model_id = EMBEDDER.model_id if name == "bundled" else served_name(name)
+    return LocalEmbeddings(ModelInfo(model_id, "strata", embedder.fingerprint), embedder.open)
 
 
 def _upstream(upstream: UpstreamSettings, settings: Settings, metrics: Metrics) -> Backend:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from gateway.auth import KeyRing
 from gateway.backends.routing import Backends
+from gateway.embeddings import Embeddings
 from gateway.metrics import Metrics
 from gateway.pipeline import Pipeline
+from gateway.quotas import Quotas
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
 from prefix_layer import EngineClient
@@ -22,8 +24,10 @@ class Parts:
     settings: Settings
     key_ring: KeyRing
     pipeline: Pipeline
+    embeddings: Embeddings
     cache: SemanticCache
     backends: Backends
     engine: EngineClient | None
     metrics: Metrics
     stats: TrafficStats
+    quotas: Quotas

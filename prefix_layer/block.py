@@ -12,10 +12,11 @@ class Block:
 
     ``free`` holds nothing, ``cached`` is indexed and unused, ``active`` has ``ref_count`` users.
     An indexed block knows its place in the tree: ``parent`` (None for a first block),
-    ``num_children`` and the ``token_ids`` whose KV it holds; fewer than the block has room for in
-    the tail of a sequence, which has no children. ``prev``, ``next`` and ``queue`` belong to
-    `BlockQueue`; ``frequency``, ``last_use``, ``level``, ``run_length`` and ``sampled`` to the
-    eviction policy, ``stored`` (a tier was given its KV) to the tiers.
+    ``num_children``, ``num_hits`` (requests that reused it) and the ``token_ids`` whose KV it
+    holds; fewer than the block has room for in the tail of a sequence, which has no children.
+    ``prev``, ``next`` and ``queue`` belong to `BlockQueue`; ``frequency``, ``last_use``, ``level``,
+    ``run_length`` and ``sampled`` to the eviction policy,
+    ``stored`` (a tier was given its KV) to the tiers.
     """
 
     __slots__ = (
@@ -26,6 +27,7 @@ class Block:
         "level",
         "next",
         "num_children",
+        "num_hits",
         "parent",
         "prev",
         "queue",
@@ -45,6 +47,7 @@ class Block:
         self.salt = b""
         self.token_ids: tuple[int, ...] = ()
         self.num_children = 0
+        self.num_hits = 0
         self.frequency = 0
         self.last_use = 0
         self.level = 0

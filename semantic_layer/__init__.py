@@ -1,9 +1,16 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
-from semantic_layer.breaker import Breaker, BreakerSettings
+from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
-from semantic_layer.counters import Counted, Counters, MemoryCounters, Window, open_counters
-from semantic_layer.embedding import Embedder, Encoder, ThreadedEmbedder, load_encoder
+from semantic_layer.counters import (
+    Counted,
+    Counters,
+    MemoryCounters,
+    Verdict,
+    Window,
+    open_counters,
+)
+from semantic_layer.embedding import Embedded, Embedder, Encoder, ThreadedEmbedder, load_encoder
 from semantic_layer.entry import Entry
 from semantic_layer.errors import (
     EmbedderFailed,
@@ -27,6 +34,7 @@ from semantic_layer.outcome import (
     Reason,
 )
 from semantic_layer.policy import CachePolicy
+from semantic_layer.records import MemoryRecords, Records, open_records
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import (
     MemoryResponseStore,
@@ -56,8 +64,10 @@ __all__ = [
     "CachePolicy",
     "CacheQuery",
     "Candidate",
+    "Circuit",
     "Counted",
     "Counters",
+    "Embedded",
     "Embedder",
     "EmbedderFailed",
     "Encoder",
@@ -66,6 +76,7 @@ __all__ = [
     "Inspection",
     "Judgement",
     "MemoryCounters",
+    "MemoryRecords",
     "MemoryResponseStore",
     "MemoryVectorIndex",
     "Miss",
@@ -73,6 +84,7 @@ __all__ = [
     "Page",
     "PartState",
     "Reason",
+    "Records",
     "ResponseStore",
     "Scorer",
     "Selector",
@@ -88,11 +100,13 @@ __all__ = [
     "Thresholds",
     "Valkey",
     "VectorIndex",
+    "Verdict",
     "Window",
     "collection_name",
     "detect_intent",
     "load_encoder",
     "open_counters",
+    "open_records",
     "open_response_store",
     "open_vector_index",
 ]

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -70,13 +70,20 @@ class Embedder(Protocol):
         ...
 
 
+class Embedded(NamedTuple):
+    """Unit rows ``(num_texts, dim)``, and the tokens the model read for each of them."""
+
+    rows: Vectors
+    num_tokens: list[int]
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
     texts: tuple[str, ...]
     loop: asyncio.AbstractEventLoop
-    future: "asyncio.Future[Vectors]"
+    future: "asyncio.Future[Embedded]"
 
-    def finish(self, result: Vectors | Exception) -> None:
+    def finish(self, result: Embedded | Exception) -> None:
         def deliver() -> None:
             if self.future.done():
                 return
@@ -110,10 +117,14 @@ class ThreadedEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return unit rows ``(len(texts), dim)``; see `Embedder.embed`."""
+        return (await self.embed_counted(texts)).rows
+
+    async def embed_counted(self, texts: Sequence[str]) -> Embedded:
+        """Return the rows with each text's number of tokens; raises as `Embedder.embed` does."""
         if self._closed:
             raise EmbedderFailed("the embedder is closed")
         if not texts:
-            return np.zeros((0, self.dim), np.float32)
+            return Embedded(np.zeros((0, self.dim), np.float32), [])
         loop = asyncio.get_running_loop()
         job = _Job(tuple(texts), loop, loop.create_future())
         self._jobs.put(job)
@@ -133,15 +144,15 @@ class ThreadedEmbedder:
 
     def _work(self) -> None:
         while (jobs := self._next_batch()) is not None:
-            fitting = [job for job in jobs if not self._refuse(job)]
+            counted = [(job, counts) for job in jobs if (counts := self._count(job)) is not None]
             try:
-                rows = self._encode([text for job in fitting for text in job.texts])
+                rows = self._encode([text for job, _ in counted for text in job.texts])
             except (RuntimeError, ValueError, IndexError) as error:
-                for job in fitting:
+                for job, _ in counted:
                     job.finish(EmbedderFailed(f"the embedder broke: {error}"))
                 continue
-            for job in fitting:
-                job.finish(rows[: len(job.texts)])
+            for job, counts in counted:
+                job.finish(Embedded(rows[: len(job.texts)], counts))
                 rows = rows[len(job.texts) :]
 
     def _next_batch(self) -> list[_Job] | None:
@@ -161,12 +172,13 @@ class ThreadedEmbedder:
             return jobs
         return None
 
-    def _refuse(self, job: _Job) -> bool:
-        longest = max(self._encoder.count_tokens(text) for text in job.texts)
-        if longest <= self.window_tokens:
-            return False
-        job.finish(TextTooLong(longest, self.window_tokens))
-        return True
+    def _count(self, job: _Job) -> list[int] | None:
+        """Return the tokens of each text; None, with the job refused, when one is too long."""
+        counts = [self._encoder.count_tokens(text) for text in job.texts]
+        if max(counts) <= self.window_tokens:
+            return counts
+        job.finish(TextTooLong(max(counts), self.window_tokens))
+        return None
 
     def _encode(self, texts: list[str]) -> Vectors:
         """Encode in batches of like length, so that little is spent on padding."""

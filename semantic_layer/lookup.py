@@ -34,6 +34,10 @@ class Lookup:
         limit = self.control.max_age_s
         return limit is None or self.now - entry.created_at <= limit
 
+    def is_repeated_by(self, entry: Entry) -> bool:
+        """Say whether an entry answers exactly this request, lives, and is young enough."""
+        return entry.entry_id == self.key and entry.expires_at > self.now and self.is_young(entry)
+
     def may_lead_to(self, entry: Entry) -> bool:
         """Say whether a point of this scope may still lead to this entry."""
         return (

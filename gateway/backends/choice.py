@@ -51,6 +51,11 @@ class Choice:
         self._num_decoded = 0  # characters
         self._num_emitted = 0  # characters
 
+    @property
+    def stop(self) -> str | None:
+        """The stop string that ended the text."""
+        return self._stops.stop
+
     def push(self, tokens: Tokens) -> Delta | None:
         """Take what one step gave; return what may go out now."""
         self.num_cached_tokens = max(self.num_cached_tokens, tokens.num_cached_tokens)

@@ -33,7 +33,15 @@ class Choice(msgspec.Struct):
     delta: dict[str, Any] | None = None
     message: dict[str, Any] | None = None
     finish_reason: str | None = None
+    stop_reason: Any = None
+    matched_stop: Any = None
     logprobs: Logprobs | None = None
+
+    @property
+    def stop(self) -> str | None:
+        """The stop string that ended it: vLLM and SGLang tell, a token id is none."""
+        told = self.stop_reason or self.matched_stop
+        return told if isinstance(told, str) else None
 
 
 class Cached(msgspec.Struct):
@@ -63,6 +71,7 @@ class ChunkReader:
 
     def __init__(self, num_choices: int) -> None:
         self._reasons: dict[int, str | None] = dict.fromkeys(range(num_choices))
+        self._stops: dict[int, str | None] = {}
         self._halves: dict[int, str] = {}
         self._usage = Usage()
         self._has_begun = False
@@ -126,7 +135,11 @@ class ChunkReader:
             raise BackendError(f"the answer ended without a finish_reason for choice {unfinished}")
         return [
             *(Delta(index, "\ufffd") for index in sorted(self._halves)),
-            *(Finish(index, reason) for index, reason in self._reasons.items() if reason),
+            *(
+                Finish(index, reason, self._stops.get(index))
+                for index, reason in self._reasons.items()
+                if reason
+            ),
             Final(self._usage),
         ]
 
@@ -134,6 +147,7 @@ class ChunkReader:
         fields = choice.delta or choice.message or {}
         if choice.finish_reason or choice.index not in self._reasons:
             self._reasons[choice.index] = choice.finish_reason
+            self._stops[choice.index] = choice.stop
         delta = Delta(
             choice.index,
             self._text(choice.index, fields.get("content")),

@@ -149,7 +149,7 @@ class LocalBackend:
                     if (delta := choice.push(tokens)) is not None:
                         yield delta
                     if choice.finish_reason is not None:
-                        yield Finish(choice.index, choice.finish_reason)
+                        yield Finish(choice.index, choice.finish_reason, choice.stop)
                         return
         except EngineUnavailable as error:
             raise BackendUnavailable(f"the local model is not available: {error}") from error

@@ -8,7 +8,8 @@ class StopMatcher:
 
     The stop string that is complete first wins; of two complete at the same character, the longer.
     Each stop string is followed by its own Knuth-Morris-Pratt automaton, so the cost of a character
-    does not grow with the text and the result does not depend on where the text was cut.
+    does not grow with the text and the result does not depend on where the text was cut. ``stop``
+    is the stop string that was found.
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
@@ -17,7 +18,12 @@ class StopMatcher:
         self._borders = [_borders(stop) for stop in self._stops]
         self._matched = [0] * len(self._stops)  # characters of each stop matched so far
         self._held = ""
-        self.stopped = False
+        self.stop: str | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop string was found."""
+        return self.stop is not None
 
     def push(self, text: str) -> str:
         """Take more text; return what is certain to lie before any stop string."""
@@ -27,7 +33,7 @@ class StopMatcher:
         held = self._held + text
         for at, char in enumerate(text, len(self._held) + 1):
             if longest := self._advance(char):
-                self.stopped = True
+                self.stop = held[at - longest : at]
                 return held[: at - longest]
         num_free = len(held) - max(self._matched)
         self._held = held[num_free:]

@@ -22,6 +22,7 @@ from typing import Literal
 from torch import Tensor
 
 from prefix_layer.block import Block
+from prefix_layer.block_events import Departure
 from prefix_layer.tiers.block_key import BlockKey, key_of
 from prefix_layer.tiers.codec import Codec
 from prefix_layer.tiers.disk import DiskTier
@@ -94,10 +95,12 @@ class KvTiers:
 
     # ---- device → tiers
 
-    def save(self, block: Block) -> None:
-        """Keep the KV of a full indexed block that is about to be overwritten."""
-        assert block.block_hash is not None, f"{block} is not indexed"
-        if len(block.token_ids) == self._block_size:
+    def stored(self, block: Block) -> None:
+        """Wait until the block leaves or is used again."""
+
+    def removed(self, block: Block, why: Departure) -> None:
+        """Keep the KV of a full block that is about to make room."""
+        if why == "evicted" and len(block.token_ids) == self._block_size:
             self._save(key_of(block), block.block_id, is_passing=False)
 
     def note_reuse(self, blocks: Sequence[Block]) -> None:
@@ -186,8 +189,9 @@ class KvTiers:
     # ---- the rest
 
     def locate(self, hashes: Sequence[bytes]) -> list[Tier | None]:
-        """Say for each block which tier would give it; changes nothing."""
-        return [self._tier_of(own_hash) for own_hash in hashes]
+        """Say for each block which tier would give it, up to the first that none would."""
+        found = list(itertools.takewhile(bool, map(self._tier_of, hashes)))
+        return [*found, *[None] * (len(hashes) - len(found))]
 
     def saw_step(self, num_tokens: int, seconds: float) -> None:
         """Learn from a step what computing costs."""

@@ -28,6 +28,7 @@ class Keys:
         self.created = f"{prefix}:created"
         self.expiry = f"{prefix}:expiry"
         self.registry = f"{prefix}:indexes"
+        self.records = f"{prefix}:records"
 
     def entry(self, tenant: str, entry_id: str) -> str:
         """Return the key of an entry."""
@@ -40,6 +41,10 @@ class Keys:
     def tag(self, tag: str) -> str:
         """Return the key of the index of entries with this tag, of all tenants."""
         return f"{self.prefix}:t:{_safe(tag)}"
+
+    def record(self, tenant: str, name: str) -> str:
+        """Return the key of a tenant's record."""
+        return f"{self.prefix}:{{{_safe(tenant)}}}:r:{_safe(name)}"
 
     def count(self, owner: str, name: str, slot: int) -> str:
         """Return the key of one slot of a tenant's window; a tenant's share one cluster slot."""

@@ -70,7 +70,7 @@ async def test_sequence_is_aborted_when_a_stop_string_comes(
     client = FakeClient(bundled_chat_model, said(tokenizer, "one two three four"), 8192)
     events = await ask(local(bundled_chat_model, client), stop=["thr"])
     assert text_of(events) == "one two "
-    assert Finish(0, "stop") in events
+    assert Finish(0, "stop", "thr") in events
     assert client.aborted == 1
 
 

@@ -1,0 +1,112 @@
+"""``POST /v1/embeddings``: validated request in, vectors out as numbers or base64."""
+
+from base64 import b64encode
+from typing import Literal
+
+import msgspec
+import numpy as np
+from litestar import post
+from litestar.params import JSONBody
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from gateway.access_log import OUTCOME, REQUEST_ID
+from gateway.api.cache_headers import cache_headers
+from gateway.api.connection import ClientGone, ClientWatch, headers_of, parts_of, read_json
+from gateway.backends.embeddings import Embedding
+from gateway.embeddings import EmbedCall
+from gateway.errors import StrataError
+from gateway.parts import Parts
+from gateway.wire.directives import read_directives
+from gateway.wire.embeddings import (
+    EmbeddingItem,
+    EmbeddingList,
+    EmbeddingsRequest,
+    EmbeddingsUsage,
+    decode_embeddings,
+)
+
+ROUTE = "/v1/embeddings"
+
+_encode = msgspec.json.Encoder().encode
+
+
+async def answer_embeddings(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one request.
+
+    Raises:
+        StrataError: before the first byte.
+    """
+    parts = parts_of(scope)
+    try:
+        call, request = await _read_call(scope, receive, parts)
+    except (StrataError, ClientGone):
+        parts.metrics.reject(ROUTE)
+        parts.stats.reject()
+        raise
+    try:
+        with ClientWatch(receive) as watch:
+            reply = await parts.embeddings.run(call)
+            watch.release()
+    except ClientGone:
+        scope["state"][OUTCOME] = "aborted"
+        return
+    scope["state"][OUTCOME] = reply.report.outcome
+    how = request.encoding_format or "float"
+    body = _encode(
+        EmbeddingList(
+            data=[
+                EmbeddingItem(index=index, embedding=_written(embedding, how))
+                for index, embedding in enumerate(reply.embeddings)
+            ],
+            model=call.model,
+            usage=EmbeddingsUsage(reply.num_tokens, reply.num_tokens),
+        )
+    )
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        *cache_headers(reply.report),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def _read_call(
+    scope: Scope, receive: Receive, parts: Parts
+) -> tuple[EmbedCall, EmbeddingsRequest]:
+    headers = headers_of(scope)
+    tenant = parts.key_ring.tenant(headers.get("authorization"), headers.get("x-api-key"))
+    decoded = decode_embeddings(await read_json(receive, headers, parts.settings.max_body_bytes))
+    request = decoded.request
+    directives = read_directives(headers, request.strata, parts.cache.thresholds.priors)
+    call = EmbedCall(
+        request_id=scope["state"][REQUEST_ID],
+        tenant=tenant,
+        model=request.model,
+        inputs=decoded.inputs,
+        names=tuple(decoded.param_of(at) for at in range(len(decoded.inputs))),
+        fields=decoded.fields,
+        control=directives.control,
+        route=ROUTE,
+        namespace=directives.namespace,
+    )
+    return call, request
+
+
+def _written(embedding: Embedding, how: Literal["float", "base64"]) -> list[float] | str:
+    if how == "base64":
+        return b64encode(embedding.vector).decode()
+    numbers: list[float] = np.frombuffer(embedding.vector, "<f4").tolist()
+    return numbers
+
+
+def _answered_here(app: ASGIApp) -> ASGIApp:  # noqa: ARG001 - Litestar's name for what comes next
+    return answer_embeddings
+
+
+@post(ROUTE, status_code=200, middleware=[_answered_here], tags=["models"])
+async def create_embeddings(
+    data: JSONBody[EmbeddingsRequest],  # noqa: ARG001 - documents the body
+) -> EmbeddingList:
+    """Turn texts into vectors; inputs embedded before come from the cache."""
+    raise AssertionError("answered by the middleware")
