@@ -139,6 +139,10 @@ async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClie
             eviction=local.eviction,
             kv_ttl_s=local.kv_ttl_s,
             prefix_caching=local.prefix_caching == "on",
+            host_kv_bytes=local.host_kv_bytes,
+            disk_kv_bytes=local.disk_kv_bytes,
+            kv_dir=(local.kv_dir or settings.data_dir / "kv").absolute(),
+            kv_codec=local.kv_codec,
         )
     )
     stack.push_async_callback(engine.close)
