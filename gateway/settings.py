@@ -90,7 +90,7 @@ class LocalSettings:
     device: Name = "auto"
     block_size: Annotated[int, msgspec.Meta(ge=1, le=512)] = 16
     kv_tokens: Count = 32768
-    eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "lru"
+    eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "adaptive"
     kv_ttl_s: SecondsOrOff = 0.0
     prefix_caching: Literal["on", "off"] = "on"
     host_kv_bytes: Bytes = 0

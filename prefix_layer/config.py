@@ -30,7 +30,7 @@ class EngineConfig:
     kv_tokens: int = 32_768
     max_batch_tokens: int = 512
     max_sequences: int = 32
-    eviction: EvictionName = "lru"
+    eviction: EvictionName = "adaptive"
     kv_ttl_s: float = 0.0
     prefix_caching: bool = True
     num_threads: int | None = None
