@@ -122,8 +122,8 @@ class LocalBackend:
             BadRequest: the request cannot be served as it is.
         """
         refuse_unsupported(work.body)
-        loop = asyncio.get_running_loop()
-        return len(await loop.run_in_executor(self._threads, self._encode, work.body))
+        prompt = await self._in_thread(self._read, work.body, work.salt)
+        return len(prompt.token_ids)
 
     async def health(self) -> PartHealth:
         """Say whether requests can be served now."""
