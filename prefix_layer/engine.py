@@ -1,13 +1,27 @@
-"""The single-threaded core: schedule → run → sample → commit. Knows no sockets and no text."""
+"""The core: schedule → run → sample → commit. Knows no sockets and no text.
+
+One thread, but for grammars: they compile, and mask tokens, while the model computes.
+"""
 
 import torch
 
 from prefix_layer.block_pool import BlockPool
+from prefix_layer.compiling import Compiling
 from prefix_layer.config import EngineConfig
 from prefix_layer.errors import FailureCode, ModelLoadError
 from prefix_layer.eviction import make_policy
+from prefix_layer.grammar import GrammarCompiler
 from prefix_layer.kv_cache import PagedKVCache
-from prefix_layer.messages import EngineStats, Failed, Generate, Ready, Tokens
+from prefix_layer.masker import Masker
+from prefix_layer.messages import (
+    EngineStats,
+    Failed,
+    FinishReason,
+    Generate,
+    Ready,
+    TokenLogprob,
+    Tokens,
+)
 from prefix_layer.model import LoadedModel, load_model
 from prefix_layer.prefix_cache import PrefixCache
 from prefix_layer.prefix_index import PrefixIndex
@@ -47,6 +61,8 @@ class Engine:
             self._cache, config.block_size, config.max_batch_tokens, config.max_sequences
         )
         self._runner = Runner(self._model, self._kv, config.block_size)
+        self._compiling = Compiling(GrammarCompiler(config.model_path, self._model.vocab_size))
+        self._masker = Masker()
         self._num_computed_tokens = 0
         self._batch_tokens = 0
         self._prove_and_prepack(num_blocks)
@@ -55,34 +71,41 @@ class Engine:
     @property
     def has_work(self) -> bool:
         """Say whether `step` has anything to do."""
-        return self._scheduler.has_work
+        return self._scheduler.has_work or len(self._compiling) > 0
 
     def add(self, command: Generate) -> Failed | None:
         """Queue a sequence; a `Failed` says at once that it can never run."""
         failed = self._refuse(command)
         if failed is None:
-            self._scheduler.add(Sequence(command, self.ready.context_length))
+            sequence = Sequence(command, self.ready.context_length)
+            if command.sampling.grammar is None:
+                self._scheduler.add(sequence)
+            else:
+                self._compiling.add(sequence)
         return failed
 
     def abort(self, request_id: str) -> None:
         """Drop a sequence and release its blocks; unknown ids are ignored."""
         self._scheduler.abort(request_id)
+        self._compiling.abort(request_id)
 
     def step(self) -> list[Tokens | Failed]:
         """Compute one batch; return what it gave to each sequence that got a token."""
+        events = self._admit_compiled()
         batch = self._scheduler.schedule()
         if batch is None:
-            return []
-        self._runner.copy(batch.copies)
-        logits = self._runner.run(batch.chunks)
+            return events
         ended = [i for i, chunk in enumerate(batch.chunks) if chunk.reaches_end]
         sampled = [batch.chunks[i].sequence for i in ended]
-        choices = sample(sampled, logits[ended]) if sampled else []
+        masks = self._masker.begin(sampled)
+        self._runner.copy(batch.copies)
+        logits = self._runner.run(batch.chunks)
+        choices = sample(sampled, logits[ended], masks()) if sampled else []
         for chunk in batch.chunks:
             self._cache.commit(chunk.sequence, chunk.num_tokens)
         self._batch_tokens = batch.num_tokens
         self._num_computed_tokens += batch.num_tokens
-        return [self._emit(s, choice) for s, choice in zip(sampled, choices, strict=True)]
+        return events + [self._emit(s, choice) for s, choice in zip(sampled, choices, strict=True)]
 
     def stats(self, request_id: str) -> EngineStats:
         """Read the counters."""
@@ -99,7 +122,7 @@ class Engine:
                 "computed": self._num_computed_tokens,
             },
             evictions_by_tier={"device": self._pool.num_evicted},
-            num_waiting=len(self._scheduler.waiting),
+            num_waiting=len(self._scheduler.waiting) + len(self._compiling),
             num_running=len(self._scheduler.running),
             batch_tokens=self._batch_tokens,
         )
@@ -119,20 +142,28 @@ class Engine:
         for sequence in self._scheduler.waiting:
             assert not sequence.held_blocks, f"{sequence} waits and holds blocks"
 
+    def _admit_compiled(self) -> list[Tokens | Failed]:
+        """Queue the sequences whose grammars are compiled; return what ends at once."""
+        if not self._scheduler.has_work:
+            self._compiling.nap()
+        events: list[Tokens | Failed] = []
+        for sequence, fault in self._compiling.take_done():
+            if fault is not None:
+                events.append(_failed(sequence.request_id, "bad_grammar", fault))
+            elif (finish_reason := sequence.append_forced()) is not None:
+                events.append(_tokens(sequence, None, finish_reason))
+            else:
+                self._scheduler.add(sequence)
+        return events
+
     def _emit(self, sequence: Sequence, choice: Choice | None) -> Tokens | Failed:
         if choice is None:
             self._scheduler.finish(sequence)
-            return _failed(sequence.request_id, "engine_error", "the model gave no finite logits")
+            return _no_choice(sequence)
         finish_reason = sequence.append(choice.token_id)
         if finish_reason is not None:
             self._scheduler.finish(sequence)
-        return Tokens(
-            request_id=sequence.request_id,
-            token_ids=[choice.token_id],
-            logprobs=None if choice.logprob is None else [choice.logprob],
-            finish_reason=finish_reason,
-            num_cached_tokens=sequence.num_cached_tokens or 0,
-        )
+        return _tokens(sequence, choice.logprob, finish_reason)
 
     def _refuse(self, command: Generate) -> Failed | None:
         """Say why a command can never run; None when it can."""
@@ -156,7 +187,9 @@ class Engine:
             return f"logit_bias has token ids outside of 0..{vocabulary[-1]}"
         if command.sampling.max_tokens < 1:
             return "max_tokens must be at least 1"
-        if command.request_id in self._scheduler:
+        if command.sampling.grammar is not None and not command.sampling.stop_token_ids:
+            return "a grammar needs stop_token_ids for the answer to end on"
+        if command.request_id in self._scheduler or command.request_id in self._compiling:
             return f"request id {command.request_id!r} is in use"
         return None
 
@@ -196,6 +229,24 @@ def _allocate(model: LoadedModel, num_slots: int) -> PagedKVCache:
         return PagedKVCache(model.shapes, num_slots, model.dtype, model.device)
     except RuntimeError as error:
         raise ModelLoadError(f"no memory for a KV pool of {num_slots} tokens") from error
+
+
+def _tokens(
+    sequence: Sequence, logprob: TokenLogprob | None, finish_reason: FinishReason | None
+) -> Tokens:
+    return Tokens(
+        request_id=sequence.request_id,
+        token_ids=sequence.take_unsent(),
+        logprobs=None if logprob is None else [logprob],
+        finish_reason=finish_reason,
+        num_cached_tokens=sequence.num_cached_tokens or 0,
+    )
+
+
+def _no_choice(sequence: Sequence) -> Failed:
+    if sequence.matcher is not None and sequence.matcher.fault is not None:
+        return _failed(sequence.request_id, "bad_grammar", sequence.matcher.fault)
+    return _failed(sequence.request_id, "engine_error", "the model gave no finite logits")
 
 
 def _failed(request_id: str, code: FailureCode, message: str) -> Failed:
