@@ -23,6 +23,7 @@ from prefix_layer.messages import (
     Probe,
     Probed,
     Ready,
+    Sampling,
     TokenLogprob,
     Tokens,
     Tree,
@@ -226,13 +227,7 @@ class Engine:
             return f"the prompt has token ids outside of 0..{vocabulary[-1]}"
         if command.request_id in self._scheduler or command.request_id in self._compiling:
             return f"request id {command.request_id!r} is in use"
-        if isinstance(command, Warm):
-            return None
-        if any(token_id not in vocabulary for token_id in command.sampling.logit_bias):
-            return f"logit_bias has token ids outside of 0..{vocabulary[-1]}"
-        if command.sampling.grammar is not None and not command.sampling.stop_token_ids:
-            return "a grammar needs stop_token_ids for the answer to end on"
-        return "max_tokens must be at least 1" if command.sampling.max_tokens < 1 else None
+        return None if isinstance(command, Warm) else _sampling_fault(command.sampling, vocabulary)
 
     def _prove_and_prepack(self, num_blocks: int) -> None:
         """Check paging against the model's own attention, before and after making it faster."""
@@ -270,6 +265,14 @@ def _allocate(model: LoadedModel, num_slots: int) -> PagedKVCache:
         return PagedKVCache(model.shapes, num_slots, model.dtype, model.device)
     except RuntimeError as error:
         raise ModelLoadError(f"no memory for a KV pool of {num_slots} tokens") from error
+
+
+def _sampling_fault(sampling: Sampling, vocabulary: range) -> str | None:
+    if any(token_id not in vocabulary for token_id in sampling.logit_bias):
+        return f"logit_bias has token ids outside of 0..{vocabulary[-1]}"
+    if sampling.grammar is not None and not sampling.stop_token_ids:
+        return "a grammar needs stop_token_ids for the answer to end on"
+    return "max_tokens must be at least 1" if sampling.max_tokens < 1 else None
 
 
 def _tokens(

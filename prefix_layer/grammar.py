@@ -12,6 +12,7 @@ from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,10 +22,17 @@ from torch import Tensor
 from prefix_layer.errors import BadGrammar
 from prefix_layer.messages import Grammar
 
+if TYPE_CHECKING:
+    from llguidance._lib import JsonCompileOptions
+
 MAX_KEPT = 32  # compiled grammars
 _MAX_ERROR_CHARS = 300
 _LIMITS = LLParserLimits(max_lexer_states=25_000, verbose_errors=False)
-_JSON_OPTIONS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+_JSON_OPTIONS: "JsonCompileOptions" = {
+    "whitespace_flexible": False,
+    "item_separator": ", ",
+    "key_separator": ": ",
+}
 
 
 class Matcher:
@@ -43,7 +51,10 @@ class Matcher:
     @property
     def fault(self) -> str | None:
         """Why the sequence cannot go on: the grammar has become too complex, or leads nowhere."""
-        return _one_line(self._matcher.get_error()) if self._matcher.is_error() else None
+        if not self._matcher.is_error():
+            return None
+        error = _one_line(self._matcher.get_error())
+        return "no text matches it" if error.startswith("NoExtension") else error
 
     def allowed(self) -> Tensor:
         """Return which tokens may come next, bool (vocab_size,); none of them after a fault."""
@@ -108,10 +119,10 @@ class GrammarCompiler:
     def _compile(self, grammar: Grammar) -> LLMatcher:
         matcher = LLMatcher(self._tokenizer, _source(grammar), log_level=0, limits=_LIMITS)
         first = Matcher(matcher, self._vocab_size, [])
-        is_empty = not matcher.is_error() and not matcher.is_accepting()
-        is_empty = is_empty and not first.allowed().any() and not matcher.is_error()
-        if fault := "no text matches it" if is_empty else first.fault:
-            raise BadGrammar(fault)
+        if first.fault is None:
+            first.allowed()
+        if first.fault is not None:
+            raise BadGrammar(first.fault)
         return matcher
 
 
