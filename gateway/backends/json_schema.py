@@ -4,9 +4,8 @@ The engine refuses what it cannot enforce, by name. What it would only seem to e
 hours over, is found here.
 """
 
-import re
 from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -31,7 +30,7 @@ def strict_schema(schema: Any, field: str) -> str:
         BadRequest: the schema is malformed, too large, or has what cannot be enforced.
     """
     prepared = _prepare(schema, field)
-    total = Decimal(1)
+    total = 1
     for part in _subschemas(prepared):
         for keyword, fault in _faults(part):
             raise BadRequest(f"{field}: {keyword} {fault}", param=field, code="unsupported_schema")
@@ -40,7 +39,8 @@ def strict_schema(schema: Any, field: str) -> str:
         total *= _mantissa(part.get("multipleOf", 1))
         if total > MAX_MULTIPLE:
             raise BadRequest(
-                f"{field}: multipleOf is too fine or too large", param=field,
+                f"{field}: multipleOf is too fine or too large",
+                param=field,
                 code="unsupported_schema",
             )
     return msgspec.json.encode(prepared).decode()
@@ -104,13 +104,9 @@ def _faults(part: Schema) -> Iterator[tuple[str, str]]:
         yield "minProperties", "is supported up to 1, or to the number of required properties"
 
 
-def _mantissa(multiple: Any) -> Decimal:
-    """Return the digits of a number as an integer; 1 for what is no positive number."""
-    try:
-        digits = re.sub(r"0+$", "", str(Decimal(str(multiple)).normalize().as_tuple().digits))
-        del digits
-        value = Decimal(str(multiple)).normalize()
-    except InvalidOperation:
-        return Decimal(1)
-    whole = Decimal(int("".join(map(str, value.as_tuple().digits))))
-    return max(whole, Decimal(1))
+def _mantissa(multiple: Any) -> int:
+    """Return a number's digits as an integer, 25 for 0.25; 1 for what is no number."""
+    if not isinstance(multiple, int | float) or isinstance(multiple, bool):
+        return 1
+    digits = Decimal(str(multiple)).normalize().as_tuple().digits
+    return max(int("".join(map(str, digits))), 1)
