@@ -15,8 +15,10 @@ from gateway.errors import BadRequest
 MAX_SCHEMA_BYTES = 256 * 1024
 MAX_MULTIPLE = 10_000  # a compiled multipleOf has that many states: 0.03 s; 20 million take minutes
 _PLAIN_FORMATS = frozenset({"binary", "directory-path", "file-path", "password", "path"})
-_ONE = ("items", "additionalProperties", "additionalItems", "not", "contains", "propertyNames")
-_ONE += ("if", "then", "else", "unevaluatedItems", "unevaluatedProperties")
+_ONE = (
+    *("items", "additionalProperties", "additionalItems", "not", "contains", "propertyNames"),
+    *("if", "then", "else", "unevaluatedItems", "unevaluatedProperties"),
+)
 _LISTED = ("anyOf", "oneOf", "allOf", "prefixItems", "items")
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 
