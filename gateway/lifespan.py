@@ -17,6 +17,7 @@ from gateway.embedding_model import EmbeddingModel
 from gateway.embeddings import Embeddings
 from gateway.flight import FlightGroup
 from gateway.hub import find_model, served_name
+from gateway.kept_responses import KeptResponses
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
@@ -29,6 +30,7 @@ from prefix_layer import EngineClient, EngineConfig
 from semantic_layer import (
     CachePolicy,
     Embedder,
+    Records,
     ResponseStore,
     Scorer,
     SemanticCache,
@@ -37,6 +39,7 @@ from semantic_layer import (
     VectorIndex,
     collection_name,
     open_counters,
+    open_records,
     open_response_store,
     open_vector_index,
 )
@@ -61,6 +64,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         store = _open_store(settings, store_url)
         quotas = _open_quotas(settings, store_url, metrics)
         stack.push_async_callback(quotas.close)
+        records = _open_records(settings, store_url)
+        stack.push_async_callback(records.close)
         embedding_model = _embedding_model(settings)
         stack.push_async_callback(embedding_model.close)
         embedder = await embedding_model.open() if settings.semantic.enabled else None
@@ -116,6 +121,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             metrics=metrics,
             stats=stats,
             quotas=quotas,
+            responses=KeptResponses(records, settings.cache.responses_ttl_s),
         )
 
 
@@ -175,6 +181,14 @@ def _open_quotas(settings: Settings, url: str, metrics: Metrics) -> Quotas:
         command_timeout_s=settings.redis.timeout_s,
     )
     return Quotas(counters, on_failure=lambda: metrics.count_store_failure("counters"))
+
+
+def _open_records(settings: Settings, url: str) -> Records:
+    return open_records(
+        url,
+        connect_timeout_s=settings.redis.timeout_s,
+        command_timeout_s=settings.redis.timeout_s,
+    )
 
 
 def _embedding_model(settings: Settings) -> EmbeddingModel:

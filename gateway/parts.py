@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from gateway.auth import KeyRing
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
+from gateway.kept_responses import KeptResponses
 from gateway.metrics import Metrics
 from gateway.pipeline import Pipeline
 from gateway.quotas import Quotas
@@ -31,3 +32,4 @@ class Parts:
     metrics: Metrics
     stats: TrafficStats
     quotas: Quotas
+    responses: KeptResponses

@@ -109,9 +109,13 @@ class SemanticSettings:
 
 @dataclass(frozen=True, slots=True)
 class CacheSettings:
-    """Both response layers; requests above ``max_temperature`` bypass them."""
+    """Both response layers; requests above ``max_temperature`` bypass them.
+
+    ``responses_ttl_s`` is how long a response can be continued by its id.
+    """
 
     ttl_s: Seconds = 86400.0
+    responses_ttl_s: Seconds = 2592000.0
     max_temperature: Temperature = 1.0
     write_queue: Count = 1024
     max_memory_bytes: Bytes = 1 << 30
