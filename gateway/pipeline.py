@@ -5,15 +5,16 @@ Knows no HTTP: `Call` in, `Reply` out. Errors that belong before the first byte 
 """
 
 import time
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any, Self
 
 import msgspec
 
 from gateway.answer import Answer, Assembler, decode, encode, replay
 from gateway.auth import Tenant
-from gateway.backends.base import Backend, Delta, Event, ModelInfo, Usage, Work
+from gateway.backends.base import Backend, Delta, Event, Final, ModelInfo, Usage, Work
 from gateway.backends.routing import Backends
 from gateway.errors import BackendError, ModelNotFound, NotCached
 from gateway.flight import FlightGroup, Listener
@@ -29,7 +30,10 @@ OnRecord = Callable[[RequestRecord], None]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One validated request; ``body`` is its JSON without ``strata``, ``api`` names its shape."""
+    """One validated request; ``body`` is its JSON without ``strata``, ``api`` names its shape.
+
+    ``headers`` are those that some upstream relays, by lower-case name.
+    """
 
     request_id: str
     tenant: Tenant
@@ -39,6 +43,7 @@ class Call:
     route: str
     namespace: str = ""
     api: str = "chat"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +156,7 @@ class Pipeline:
             tenant=call.tenant.name,
             namespace=call.namespace,
             model=call.model,
-            model_fingerprint=found[1].fingerprint if found else UNKNOWN_FINGERPRINT,
+            model_fingerprint=_fingerprint(found[1], call) if found else UNKNOWN_FINGERPRINT,
             request=call.body,
             api=call.api,
         )
@@ -208,7 +213,8 @@ class Pipeline:
     ) -> AsyncIterator[Event]:
         backend, info = found
         assembler = Assembler()
-        events = backend.stream(Work(call.request_id, info.model_id, call.body, call.tenant.salt))
+        work = Work(call.request_id, info.model_id, call.body, call.tenant.salt, call.headers)
+        events = self._backends.stream(backend, work)
         async for event in events:
             assembler.add(event)
             answer = assembler.answer
@@ -244,6 +250,14 @@ async def _start(listener: Listener) -> _Started:
         raise BackendError("the backend gave no answer") from None
 
 
+def _fingerprint(info: ModelInfo, call: Call) -> str:
+    """Return the model's fingerprint, with the client's headers that go along to it."""
+    sent = [(name, call.headers[name]) for name in info.relayed if name in call.headers]
+    if not sent:
+        return info.fingerprint
+    return f"{info.fingerprint}+{blake2b(msgspec.json.encode(sent), digest_size=16).hexdigest()}"
+
+
 def _hit_report(hit: Hit) -> CacheReport:
     return CacheReport(hit.layer, hit.judgement, hit.entry.entry_id, hit.age_s)
 
@@ -258,13 +272,13 @@ class _Watch:
         self._started = time.perf_counter()
         self._ttft_s: float | None = None
         self._usage: Usage | None = None
+        self._stand_in: str | None = None
 
     def saw(self, event: Event) -> None:
         if self._ttft_s is None and isinstance(event, Delta):
             self._ttft_s = time.perf_counter() - self._started
-        usage = getattr(event, "usage", None)
-        if usage is not None:
-            self._usage = usage
+        if isinstance(event, Final):
+            self._usage, self._stand_in = event.usage, event.stand_in
 
     def completed(self, usage: Usage) -> None:
         self._usage = usage
@@ -306,5 +320,6 @@ class _Watch:
                 ttft_s=seconds if self._ttft_s is None and is_whole else self._ttft_s,
                 usage=self._usage,
                 coalesced=self.report.coalesced,
+                stand_in=self._stand_in,
             )
         )

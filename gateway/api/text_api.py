@@ -136,7 +136,8 @@ class TextApi:
             scope["state"][OUTCOME] = "aborted"
 
     async def _read(self, scope: Scope, receive: Receive, parts: Parts) -> tuple[Call, Asked]:
-        headers = headers_of(scope, _READ_HEADERS)
+        relayed = parts.relayed_headers
+        headers = headers_of(scope, _READ_HEADERS | relayed if relayed else _READ_HEADERS)
         tenant = parts.key_ring.tenant(headers.get("authorization"), headers.get("x-api-key"))
         data = await read_json(receive, headers, parts.settings.max_body_bytes)
         asked = await self._decode(Arrival(data, tenant, parts))
@@ -150,6 +151,7 @@ class TextApi:
             route=self._route,
             namespace=directives.namespace,
             api=asked.api,
+            headers={name: headers[name] for each in relayed if (name := each.decode()) in headers},
         )
         return call, asked
 
