@@ -48,8 +48,13 @@ class Answer(msgspec.Struct, frozen=True):
 
         What another model answered is not the asked one's answer.
         """
-        return self.stand_in is None and bool(self.choices) and all(
-            choice.finish_reason in STORABLE and choice.refusal is None for choice in self.choices
+        return (
+            self.stand_in is None
+            and bool(self.choices)
+            and all(
+                choice.finish_reason in STORABLE and choice.refusal is None
+                for choice in self.choices
+            )
         )
 
     @property

@@ -8,6 +8,7 @@ from gateway.embeddings import Embeddings
 from gateway.ledger import Ledger
 from gateway.metrics import Metrics
 from gateway.pipeline import Pipeline
+from gateway.quotas import Quotas
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
 from gateway.upstreams import Upstreams
@@ -32,6 +33,7 @@ class Parts:
     engine: EngineClient | None
     metrics: Metrics
     stats: TrafficStats
+    quotas: Quotas
     ledger: Ledger = field(default_factory=Ledger.without_prices)
     upstreams: Upstreams = field(default_factory=dict)
     relayed_headers: frozenset[bytes] = frozenset()
