@@ -21,6 +21,11 @@ from gateway.upstream_settings import UpstreamSettings
 NOT_SETTINGS = frozenset({"STRATA_CONFIG", "STRATA_PEERS", "STRATA_BENCH"})
 NOT_SETTINGS_PREFIX = "STRATA_TEST_"
 NO_PROXY = "none"
+OWN_HEADERS = frozenset(
+    {"authorization", "x-api-key", "host", "connection", "content-length", "content-type"}
+    | {"content-encoding", "transfer-encoding", "accept", "accept-encoding", "cookie", "te"}
+    | {"expect", "upgrade", "trailer", "keep-alive", "x-request-id", "x-strata-admin-key"}
+)
 
 __all__ = ["Settings", "SettingsError", "UpstreamSettings", "allowed", "describe"]
 __all__ += ["load_settings", "variables"]
@@ -242,6 +247,9 @@ def _check_names(upstreams: list[UpstreamSettings]) -> None:
 
 def _completed(upstream: UpstreamSettings, environ: Mapping[str, str]) -> UpstreamSettings:
     """Return the upstream with what the environment says of its proxy and headers."""
+    for name in upstream.relay_headers:
+        if name.lower() in OWN_HEADERS:
+            raise SettingsError(f"upstream {upstream.name}: relay_headers: {name} is not relayed")
     headers = {}
     for name, value in upstream.headers.items():
         headers[name] = environ.get(value[1:], "") if value.startswith("$") else value

@@ -27,7 +27,7 @@ from gateway.backends.upstream.timeouts import Timeouts
 
 CHAT = "/chat/completions"
 PROBE_S = 1.0
-TRACE_HEADERS = frozenset({"traceparent", "tracestate", "baggage", "x-request-id"})
+TRACE_HEADERS = frozenset({"traceparent", "tracestate", "baggage"})
 KEEPALIVE_S = 2.0  # shorter than servers' usual 5 s, so that no request meets a closing connection
 
 
