@@ -11,7 +11,7 @@ from hashlib import blake2b
 import msgspec
 
 from gateway.answer import Answer, Assembler, decode, encode, replay
-from gateway.backends.base import Backend, Event, ModelInfo, Work
+from gateway.backends.base import Backend, Event, ModelInfo, Usage, Work
 from gateway.backends.routing import Backends
 from gateway.call import CacheReport, Call, OnRecord, Watch
 from gateway.errors import BackendError, ModelNotFound, NotCached
@@ -32,6 +32,11 @@ class Reply:
         self.report = report
         self._source = source
         self._watch = watch
+
+    @property
+    def known_usage(self) -> Usage | None:
+        """What the answer cost, where that is known before it is read."""
+        return self._source.usage if isinstance(self._source, Answer) else None
 
     async def events(self) -> AsyncIterator[Event]:
         """Give the events; closing early aborts the work nobody else listens to.

@@ -248,14 +248,11 @@ def test_relayed_header_separates_answers_when_its_value_differs(
     fleet: Fleet, caller: Client
 ) -> None:
     """A header that the engine sees may change its answer; others are neither sent nor counted."""
+    space = {"namespace": caller.http.headers["x-strata-namespace"]}
     for team, cache in [("red", "miss"), ("red", "exact"), ("blue", "miss"), ("", "miss")]:
         headers = {"x-team": team, "x-other": uuid.uuid4().hex} if team else {}
         assert caller.answer(PROMPT, headers=headers).headers["x-strata-cache"] == cache
-        until(
-            lambda n=sum(fleet.num_calls): (
-                len(caller.entries(namespace=caller.http.headers["x-strata-namespace"])) == n
-            )
-        )
+        until(lambda: len(caller.entries(**space)) == sum(fleet.num_calls))
     sent = [call.headers for call in fleet.one.calls + fleet.two.calls]
     assert sorted(headers.get("x-team", "") for headers in sent) == ["", "blue", "red"]
     assert not any("x-other" in headers for headers in sent)

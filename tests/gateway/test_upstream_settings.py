@@ -15,7 +15,10 @@ base_url = "https://api.example.com/v1"
 models = ["gpt-*", "o3"]
 aliases = {best = "o3", "openai/*" = "*"}
 api_key_env = "KEY"
-replicas = ["http://10.0.0.6:8000/v1", {url = "http://10.0.0.7:8000/v1", weight = 2, drained = true}]
+replicas = [
+  "http://10.0.0.6:8000/v1",
+  {url = "http://10.0.0.7:8000/v1", weight = 2, drained = true},
+]
 weight = 0.5
 policy = "least_busy"
 timeout_s = 30
