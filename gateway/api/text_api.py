@@ -6,7 +6,7 @@ Source: measured, one core, 16 connections: 14,800 requests/s so against 9,200 t
 own handler call.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -149,7 +149,7 @@ class TextApi:
             route=self._route,
             namespace=directives.namespace,
             api=asked.api,
-            headers=_relayed(arrival),
+            headers=relayed(arrival.headers, arrival.parts),
         )
         return call, asked
 
@@ -178,9 +178,10 @@ async def read_arrival(scope: Scope, receive: Receive) -> Arrival:
     return Arrival(data, headers, tenant, parts)
 
 
-def _relayed(arrival: Arrival) -> dict[str, str]:
-    names = (name.decode() for name in arrival.parts.relayed_headers)
-    return {name: arrival.headers[name] for name in names if name in arrival.headers}
+def relayed(headers: Mapping[str, str], parts: Parts) -> dict[str, str]:
+    """Return the headers that some upstream relays; names are lower case."""
+    names = (name.decode() for name in parts.relayed_headers)
+    return {name: headers[name] for name in names if name in headers}
 
 
 async def send_json(send: Send, body: bytes, more_headers: Sequence[Header] = ()) -> None:
