@@ -12,6 +12,7 @@ from prefix_layer.errors import (
 )
 from prefix_layer.eviction import POLICIES, make_policy
 from prefix_layer.fingerprint import fingerprint_model
+from prefix_layer.kv_memory import DTYPE_BYTES, CodecName, KvMemory, read_kv_memory
 from prefix_layer.messages import (
     EngineStats,
     FinishReason,
@@ -26,6 +27,7 @@ from prefix_layer.messages import (
     TreeNode,
     Warmed,
 )
+from prefix_layer.rates import Rates, measure_rates
 from prefix_layer.trace import (
     SIMULATED,
     Trace,
@@ -36,8 +38,10 @@ from prefix_layer.trace import (
 )
 
 __all__ = [
+    "DTYPE_BYTES",
     "POLICIES",
     "SIMULATED",
+    "CodecName",
     "EngineClient",
     "EngineConfig",
     "EngineFailed",
@@ -49,9 +53,11 @@ __all__ = [
     "FinishReason",
     "Generate",
     "Grammar",
+    "KvMemory",
     "ModelLoadError",
     "PrefixLayerError",
     "Probed",
+    "Rates",
     "Ready",
     "Sampling",
     "TokenLogprob",
@@ -64,6 +70,8 @@ __all__ = [
     "count_belady_bound",
     "fingerprint_model",
     "make_policy",
+    "measure_rates",
+    "read_kv_memory",
     "read_trace",
     "replay",
     "simulate",
