@@ -32,9 +32,9 @@ from prefix_layer.trace import (
     SIMULATED,
     Trace,
     count_belady_bound,
+    make_load,
     read_trace,
     replay,
-    simulate,
 )
 
 __all__ = [
@@ -69,10 +69,10 @@ __all__ = [
     "Warmed",
     "count_belady_bound",
     "fingerprint_model",
+    "make_load",
     "make_policy",
     "measure_rates",
     "read_kv_memory",
     "read_trace",
     "replay",
-    "simulate",
 ]

@@ -10,7 +10,7 @@ from prefix_layer.block import Block
 from prefix_layer.eviction import POLICIES, EvictionPolicy, TtlPolicy, make_policy
 from prefix_layer.eviction.adaptive import AdaptivePolicy
 from prefix_layer.prefix_cache import PrefixCache
-from prefix_layer.trace import Trace, count_belady_bound, replay, simulate
+from prefix_layer.trace import Trace, count_belady_bound, make_load, replay
 from tests.prefix_layer.pools import blocks_of, count_cached, enter, make_pool, visit
 
 SMALL = 300
@@ -156,7 +156,7 @@ def test_blocks_go_when_their_time_is_over(policy: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_no_policy_beats_the_optimum_when_a_load_is_replayed(policy: str) -> None:
     """Hits lie between what the root alone gives and Belady's bound."""
-    trace = simulate("mixed", 600)
+    trace = make_load("mixed", 600)
     bound = count_belady_bound(trace, SMALL)
     assert 0 < replay(trace, SMALL, make_policy(policy, SMALL)) <= bound
 
@@ -215,14 +215,14 @@ def test_adaptive_beats_lru_when_prompts_return_later_than_the_pool_lasts() -> N
 @pytest.mark.parametrize("num_blocks", [500, 2000])
 def test_adaptive_keeps_up_with_lru_when_load_is_simulated(load: str, num_blocks: int) -> None:
     """Where LRU is right, the shadows say so."""
-    trace = simulate(load, 2500)
+    trace = make_load(load, 2500)
     lru = replay(trace, num_blocks, make_policy("lru", num_blocks))
     assert replay(trace, num_blocks, make_policy("adaptive", num_blocks)) >= 0.98 * lru
 
 
 def test_adaptive_is_lru_when_the_pool_suffices() -> None:
     """Recent conversations in a pool that holds them give it no reason to change."""
-    trace = simulate("conversations", 1500)
+    trace = make_load("conversations", 1500)
     policy = AdaptivePolicy(4000)
     assert replay(trace, 4000, policy) == replay(trace, 4000, make_policy("lru", 4000))
     assert policy.protection == 0
