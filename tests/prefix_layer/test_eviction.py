@@ -241,3 +241,38 @@ def test_protected_blocks_stay_when_a_scan_passes() -> None:
     assert found == sum(map(len, working_set))
     plain = [replay(trace, SMALL, make_policy("lru", SMALL)) for trace in (before, last)]
     assert [after - until for until, after in pairwise(plain)] == [0]
+
+
+def busy_client(num_requests: int) -> list[list[int]]:
+    """Eight conversations of 40 blocks that are gone on with in turn, under one system prompt."""
+    chats = [[0, *range(1000 * i, 1000 * i + 40)] for i in range(1, 9)]
+    requests = []
+    for i in range(num_requests):
+        chat = chats[i % 8]
+        requests.append([*chat, 10**6 + i])
+    return requests
+
+
+SCAN_BLOCKS = 8192 // 16
+
+
+@pytest.mark.parametrize("num_blocks", [1024, 2048])
+def test_scan_costs_another_client_little_when_the_pool_holds_both(num_blocks: int) -> None:
+    """8k tokens that never come back lower the other's hit share by less than 5%.
+
+    That can't hold for a pool that has no room for the working set and what the scan itself uses:
+    blocks in use never go, so a pool of 512 blocks is emptied by the scan whatever the policy.
+    """
+    before, after = busy_client(160), busy_client(320)[160:]
+    scan = [10**9 + i for i in range(SCAN_BLOCKS)]
+
+    def hit_share(requests: list[list[int]]) -> float:
+        """Replay, and return the share of ``after`` that hits."""
+        trace = Trace("client", [*requests, *after])
+        whole = replay(trace, num_blocks, make_policy("adaptive", num_blocks))
+        part = replay(Trace("client", requests), num_blocks, make_policy("adaptive", num_blocks))
+        return (whole - part) / sum(map(len, after))
+
+    undisturbed = hit_share(before)
+    assert undisturbed > 0.9
+    assert hit_share([*before, scan]) > 0.95 * undisturbed
