@@ -20,6 +20,7 @@ from gateway.admin.cache import (
     lookup,
 )
 from gateway.admin.guard import AdminGuard
+from gateway.admin.prefix import explain, reset, tree, warm
 from gateway.admin.stats import prefix, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.api.chat import create_chat_completion
@@ -85,6 +86,10 @@ def _admin_router() -> Router:
             invalidate_entries,
             traffic,
             prefix,
+            tree,
+            explain,
+            warm,
+            reset,
             list_tenants,
         ],
     )

@@ -44,6 +44,7 @@ from semantic_layer import (
 SWEEP_EVERY_S = 60.0
 DRAIN_S = 1.0
 LOAD_TIMEOUT_S = 1800.0
+PROMPT_MEMORY = "recent-prompts"
 
 
 @contextlib.asynccontextmanager
@@ -76,7 +77,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             on_failure=metrics.count_store_failure,
         )
         stack.push_async_callback(cache.close)
-        backends = Backends(_backends(settings, engine, embedding_model, metrics))
+        built = _backends(settings, engine, embedding_model, metrics)
+        backends = Backends(built)
         stack.push_async_callback(backends.close)
         metrics.know_models(lambda name: backends.find(name) is not None)
         write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
@@ -116,6 +118,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             metrics=metrics,
             stats=stats,
             quotas=quotas,
+            local=next((b for b in built if isinstance(b, LocalBackend)), None),
         )
 
 
@@ -219,6 +222,7 @@ def _backends(
                 engine.config.model_path,
                 engine,
                 default_max_tokens=settings.local.default_max_tokens,
+                memory_path=settings.data_dir / PROMPT_MEMORY,
             )
         )
     backends.append(_local_embeddings(settings, embedder))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gateway.auth import KeyRing
+from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
 from gateway.metrics import Metrics
@@ -18,7 +19,7 @@ from semantic_layer import SemanticCache
 class Parts:
     """Everything a handler may call; built by `gateway.lifespan.open_parts`.
 
-    ``engine`` is None when no local model is set.
+    ``engine`` and ``local`` are None when no local model is set.
     """
 
     settings: Settings
@@ -31,3 +32,4 @@ class Parts:
     metrics: Metrics
     stats: TrafficStats
     quotas: Quotas
+    local: LocalBackend | None = None
