@@ -157,6 +157,7 @@ async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClie
             max_batch_tokens=local.max_batch_tokens,
             max_sequences=local.max_sequences,
             eviction=local.eviction,
+            kv_ttl_s=local.kv_ttl_s,
             prefix_caching=local.prefix_caching == "on",
             host_kv_bytes=local.host_kv_bytes,
             disk_kv_bytes=local.disk_kv_bytes,

@@ -34,6 +34,9 @@ Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+SecondsOrOff = Annotated[
+    float, msgspec.Meta(ge=0, le=1e9, description="seconds, or 0 for no limit")
+]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 StoreUrl = Annotated[
@@ -93,7 +96,8 @@ class LocalSettings:
     device: Name = "auto"
     block_size: Annotated[int, msgspec.Meta(ge=1, le=512)] = 16
     kv_tokens: Count = 32768
-    eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "lru"
+    eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "adaptive"
+    kv_ttl_s: SecondsOrOff = 0.0
     prefix_caching: Literal["on", "off"] = "on"
     host_kv_bytes: Bytes = 0
     disk_kv_bytes: Bytes = 0
