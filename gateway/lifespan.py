@@ -92,6 +92,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             flights=flights,
             write_back=write_back,
             on_record=record,
+            replay_tokens_per_s=settings.cache.replay_tokens_per_s,
         )
         yield Parts(
             settings=settings,

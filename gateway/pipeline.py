@@ -4,6 +4,7 @@ Knows no HTTP: `Call` in, `Reply` out. Errors that belong before the first byte 
 `Pipeline.run`, because it has already waited for the first event.
 """
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
@@ -11,13 +12,14 @@ from typing import Any, Self
 
 import msgspec
 
-from gateway.answer import Answer, Assembler, decode, encode, replay
+from gateway.answer import Answer, Assembler, decode, encode
 from gateway.auth import Tenant
 from gateway.backends.base import Backend, Delta, Event, ModelInfo, Usage, Work
 from gateway.backends.routing import Backends
 from gateway.errors import BackendError, ModelNotFound, NotCached
 from gateway.flight import FlightGroup, Listener
 from gateway.record import CacheOutcome, End, RequestRecord
+from gateway.replay import beats
 from gateway.write_back import WriteBack
 from semantic_layer import Bypass, CacheControl, CacheQuery, Hit, Judgement, Miss, SemanticCache
 
@@ -53,12 +55,22 @@ class CacheReport:
 
 
 class Reply:
-    """A started answer: read it once, as a stream or as a whole."""
+    """A started answer: read it once, as a stream or as a whole.
 
-    def __init__(self, report: CacheReport, source: "Answer | _Started", watch: "_Watch") -> None:
+    A stored one is streamed at ``replay_tokens_per_s``; 0 is at once.
+    """
+
+    def __init__(
+        self,
+        report: CacheReport,
+        source: "Answer | _Started",
+        watch: "_Watch",
+        replay_tokens_per_s: float = 0.0,
+    ) -> None:
         self.report = report
         self._source = source
         self._watch = watch
+        self._replay_tokens_per_s = replay_tokens_per_s
 
     async def events(self) -> AsyncIterator[Event]:
         """Give the events; closing early aborts the work nobody else listens to.
@@ -68,7 +80,7 @@ class Reply:
         """
         with self._watch as watch:
             if isinstance(self._source, Answer):
-                for event in replay(self._source):
+                async for event in self._replayed(self._source):
                     watch.saw(event)
                     yield event
                 watch.completed(self._source.usage)
@@ -79,6 +91,16 @@ class Reply:
                 async for event in listener:
                     watch.saw(event)
                     yield event
+
+    async def _replayed(self, answer: Answer) -> AsyncIterator[Event]:
+        rate = self._replay_tokens_per_s
+        started, due_s = time.perf_counter(), 0.0
+        for beat in beats(answer, words=rate > 0):
+            if due_s:
+                await asyncio.sleep(started + due_s - time.perf_counter())
+            yield beat.event
+            if rate > 0:
+                due_s += beat.num_tokens / rate
 
     async def answer(self) -> Answer:
         """Wait for the whole answer.
@@ -121,7 +143,9 @@ class Pipeline:
         flights: FlightGroup,
         write_back: WriteBack,
         on_record: OnRecord,
+        replay_tokens_per_s: float = 0.0,
     ) -> None:
+        self._replay_tokens_per_s = replay_tokens_per_s
         self._cache = cache
         self._backends = backends
         self._flights = flights
@@ -163,7 +187,8 @@ class Pipeline:
         if isinstance(outcome, Hit):
             watch.report = _hit_report(outcome)
             try:
-                return Reply(watch.report, decode(outcome.entry.answer), watch)
+                answer = decode(outcome.entry.answer)
+                return Reply(watch.report, answer, watch, self._replay_tokens_per_s)
             except msgspec.MsgspecError:  # written by another version: as good as absent
                 outcome = await self._cache.lookup(query, replace(call.control, no_cache=True))
         assert not isinstance(outcome, Hit), "no-cache never hits"
@@ -208,7 +233,9 @@ class Pipeline:
     ) -> AsyncIterator[Event]:
         backend, info = found
         assembler = Assembler()
-        events = backend.stream(Work(call.request_id, info.model_id, call.body, call.tenant.salt))
+        events = backend.stream(
+            Work(call.request_id, info.model_id, call.body, call.tenant.salt, call.api)
+        )
         async for event in events:
             assembler.add(event)
             answer = assembler.answer
@@ -231,7 +258,7 @@ class Pipeline:
                 miss,
                 encode(answer),
                 answer_text=answer.text,
-                exact_only=answer.is_cut,
+                exact_only=answer.is_exact_only,
             )
 
         await self._write_back.put(write, wait_s=WRITE_BACK_WAIT_S)

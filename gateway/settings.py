@@ -104,12 +104,16 @@ class SemanticSettings:
 
 @dataclass(frozen=True, slots=True)
 class CacheSettings:
-    """Both response layers; requests above ``max_temperature`` bypass them."""
+    """Both response layers; requests above ``max_temperature`` bypass them.
+
+    Stored answers are streamed at ``replay_tokens_per_s``, 0 is at once.
+    """
 
     ttl_s: Seconds = 86400.0
     max_temperature: Temperature = 1.0
     write_queue: Count = 1024
     max_memory_bytes: Bytes = 1 << 30
+    replay_tokens_per_s: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
 
 
 @dataclass(frozen=True, slots=True)

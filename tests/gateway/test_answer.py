@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.answer import Answer, Assembler, Choice, decode, encode, replay
+from gateway.answer import Answer, Assembler, Choice, decode, encode
 from gateway.backends.base import Delta, Final, Finish, TokenLogprob, TopLogprob, Usage
+from gateway.replay import replay
 
 calls = st.lists(
     st.fixed_dictionaries(
