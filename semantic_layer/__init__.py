@@ -1,6 +1,6 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
-from semantic_layer.breaker import Breaker, BreakerSettings
+from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
 from semantic_layer.counters import Counted, Counters, MemoryCounters, Window, open_counters
 from semantic_layer.embedding import Embedded, Embedder, Encoder, ThreadedEmbedder, load_encoder
@@ -57,6 +57,7 @@ __all__ = [
     "CachePolicy",
     "CacheQuery",
     "Candidate",
+    "Circuit",
     "Counted",
     "Counters",
     "Embedded",

@@ -50,6 +50,10 @@ class Circuit:
         self._epoch = 0
         self.state = State.CLOSED
 
+    def would_admit(self, now: float) -> bool:
+        """Say whether `admit` would give a ticket; changes nothing."""
+        return self.state is State.CLOSED or (self.state is State.OPEN and now >= self._retry_at)
+
     def admit(self, now: float) -> int | None:
         """Return a ticket when a call may pass, else None."""
         if self.state is State.CLOSED:

@@ -4,9 +4,9 @@ A backend knows nothing of caches and HTTP responses. It raises an error of `gat
 its first event where the request itself is at fault, so the caller still gets a proper status.
 """
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -103,13 +103,17 @@ class ModelInfo:
     created: int = 0
 
 
+PartState = Literal["ready", "starting", "down", "off"]
+
+
 @dataclass(frozen=True, slots=True)
 class PartHealth:
-    """State of one part: ``ok`` says whether it can do its work now."""
+    """State of one part: ``ok`` says whether it can do its work now; ``each`` are its own parts."""
 
     ok: bool
-    state: Literal["ready", "starting", "down", "off"]
+    state: PartState
     detail: str = ""
+    each: Mapping[str, "PartHealth"] = field(default_factory=dict)
 
 
 class Backend(Protocol):
@@ -136,4 +140,13 @@ class Backend(Protocol):
 
     async def close(self) -> None:
         """Release everything; idempotent."""
+        ...
+
+
+@runtime_checkable
+class OpenBackend(Backend, Protocol):
+    """A backend that also serves models it does not list."""
+
+    def match(self, model_id: str) -> ModelInfo | None:
+        """Return the model of this name, None if it is not served."""
         ...

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from gateway.backends.base import Backend, ModelInfo, PartHealth
+from gateway.backends.base import Backend, ModelInfo, OpenBackend, PartHealth
 
 
 class Backends:
@@ -13,11 +13,17 @@ class Backends:
         self._backends = tuple(backends)
 
     def find(self, model_id: str) -> tuple[Backend, ModelInfo] | None:
-        """Return the backend of a model and what it says of it; None if nobody serves it."""
+        """Return the backend of a model and what it says of it; None if nobody serves it.
+
+        A backend that lists the model comes before one that takes it by a pattern.
+        """
         for backend in self._backends:
             for info in backend.models():
                 if info.model_id == model_id:
                     return backend, info
+        for backend in self._backends:
+            if isinstance(backend, OpenBackend) and (matched := backend.match(model_id)):
+                return backend, matched
         return None
 
     def models(self) -> list[ModelInfo]:

@@ -13,7 +13,8 @@ import pytest
 from gateway.answer import Answer as Whole
 from gateway.answer import Assembler
 from gateway.backends.base import Delta, Event, Final, Finish, TokenLogprob, Usage, Work
-from gateway.backends.upstream import Timeouts, UpstreamBackend
+from gateway.backends.upstream import Retries, Timeouts, UpstreamBackend
+from gateway.backends.upstream.policies import RoundRobin
 from gateway.errors import BackendError, BackendTimeout, BackendUnavailable, UpstreamStatus
 from tests.fakes.upstream import (
     DONE,
@@ -392,7 +393,9 @@ async def test_status_is_taken_from_the_error_when_it_opens_the_stream(
 async def test_backend_is_unavailable_when_nobody_listens(backends: Backends) -> None:
     """A refused connection is a 503 that names the upstream."""
     answered: list[tuple[str, str]] = []
-    backend = backends(nowhere(), on_answer=lambda *answer: answered.append(answer))
+    backend = backends(
+        nowhere(), retries=Retries(0), on_answer=lambda *answer: answered.append(answer)
+    )
     _, error = await received_before(BackendUnavailable, backend)
     assert "stub" in error.message
     assert answered == [("stub", "unreachable")]
@@ -411,7 +414,8 @@ async def test_next_replica_answers_when_the_first_gives_no_byte(
 
     async with await asyncio.start_server(drop, "127.0.0.1", 0) as dropping:
         port = dropping.sockets[0].getsockname()[1]
-        backend = backends(nowhere(), replicas=[f"http://127.0.0.1:{port}/v1", upstream.base_url])
+        others = [f"http://127.0.0.1:{port}/v1", upstream.base_url]
+        backend = backends(nowhere(), replicas=others, policy=RoundRobin())
         assert (await answer_of(backend)).text == "ECHO:Say something."
         assert (await backend.health()).ok
     assert dropped == [1, 1]  # the chat request, and the probe of health
