@@ -74,12 +74,11 @@ def test_answer_is_absent_until_every_choice_and_the_end_are_there() -> None:
     assert assembler.answer is not None
 
 
-def test_answer_is_not_storable_when_filtered_refused_or_of_unknown_end() -> None:
+def test_answer_is_not_storable_when_filtered_or_of_unknown_end() -> None:
     """Only answers that ended by themselves or by their limit may be kept."""
     usage = Usage()
     for choice in (
         Choice(0, "content_filter", text="x"),
-        Choice(0, "stop", text="", refusal="no"),
         Choice(0, "error", text="x"),
     ):
         assert not Answer([choice], usage).is_storable
