@@ -83,7 +83,7 @@ def test_answer_is_not_storable_when_filtered_or_of_unknown_end() -> None:
     ):
         assert not Answer([choice], usage).is_storable
     assert Answer([Choice(0, "stop", text="x")], usage).is_storable
-    assert Answer([Choice(0, "length", text="x")], usage).is_cut
+    assert Answer([Choice(0, "length", text="x")], usage).is_exact_only
 
 
 def test_tool_call_deltas_grow_into_whole_calls() -> None:
