@@ -21,6 +21,7 @@ from gateway.admin.cache import (
 )
 from gateway.admin.guard import AdminGuard
 from gateway.admin.stats import prefix, traffic
+from gateway.admin.tenants import list_tenants
 from gateway.api.chat import create_chat_completion
 from gateway.api.connection import headers_of, parts_of
 from gateway.api.embeddings import create_embeddings
@@ -81,6 +82,7 @@ def _admin_router() -> Router:
             invalidate_entries,
             traffic,
             prefix,
+            list_tenants,
         ],
     )
 

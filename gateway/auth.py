@@ -20,9 +20,11 @@ from gateway.keys_file import (
     add_key,
     blake2b_digest,
     list_keys,
+    read_keys_file,
     revoke_key,
     sha256_digest,
 )
+from gateway.rules import UNRESTRICTED, TenantRules
 from gateway.settings import Settings, SettingsError
 
 __all__ = [
@@ -52,11 +54,12 @@ class Tenant:
 
     name: str
     salt: bytes
+    rules: TenantRules = UNRESTRICTED
 
     @classmethod
-    def named(cls, name: str) -> "Tenant":
+    def named(cls, name: str, rules: TenantRules = UNRESTRICTED) -> "Tenant":
         """Return the tenant of this name; its salt follows from the name alone."""
-        return cls(name, blake2b(name.encode(), key=_SALT_KEY, digest_size=16).digest())
+        return cls(name, blake2b(name.encode(), key=_SALT_KEY, digest_size=16).digest(), rules)
 
 
 class KeyRing:
@@ -88,6 +91,14 @@ class KeyRing:
         self._checked_at = 0.0
         if path is not None:
             self._load(path)
+
+    def tenants(self) -> list[Tenant]:
+        """List the tenants that have a key, or ``public`` in open mode, by name."""
+        if self._path is None:
+            return [self._public]
+        self._reload_when_changed(self._path)
+        known = {tenant.name: tenant for rows in self._tenants.values() for _, tenant in rows}
+        return [known[name] for name in sorted(known)]
 
     @property
     def is_open(self) -> bool:
@@ -131,11 +142,11 @@ class KeyRing:
     def _load(self, path: Path) -> None:
         self._checked_at = self._clock()
         version = _version(path) if path.exists() else None
-        rows = list_keys(path)
+        file = read_keys_file(path)
         tenants: dict[str, list[tuple[str, Tenant]]] = {}
-        for row in rows:
+        for row in file.keys:
             bucket = tenants.setdefault(row.hash[:BUCKET_CHARS], [])
-            bucket.append((row.hash, Tenant.named(row.tenant)))
+            bucket.append((row.hash, Tenant.named(row.tenant, file.rules_of(row.tenant))))
         self._tenants, self._version = tenants, version
 
 

@@ -6,7 +6,7 @@ HTTP.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -15,8 +15,17 @@ from gateway.auth import Tenant
 from gateway.backends.base import Usage
 from gateway.backends.embeddings import Embedding, EmbeddingBackend, EmbedWork
 from gateway.backends.routing import Backends
-from gateway.errors import BackendError, BadRequest, ModelNotFound, NotCached
-from gateway.pipeline import UNKNOWN_FINGERPRINT, CacheReport
+from gateway.call import CacheReport
+from gateway.errors import (
+    BackendError,
+    BadRequest,
+    Forbidden,
+    ModelNotFound,
+    NotCached,
+    RateLimited,
+)
+from gateway.pipeline import UNKNOWN_FINGERPRINT
+from gateway.quotas import Quotas, Ticket
 from gateway.record import End, RequestRecord
 from gateway.write_back import WriteBack
 from semantic_layer import Bypass, CacheControl, CacheQuery, Hit, Judgement, Miss, SemanticCache
@@ -73,17 +82,21 @@ class Embeddings:
         cache: SemanticCache,
         backends: Backends,
         write_back: WriteBack,
+        quotas: Quotas,
         on_record: OnRecord,
     ) -> None:
         self._cache = cache
         self._backends = backends
         self._write_back = write_back
+        self._quotas = quotas
         self._on_record = on_record
 
     async def run(self, call: EmbedCall) -> EmbedReply:
         """Return a vector for every input.
 
         Raises:
+            Forbidden: the tenant may not use the model or namespace.
+            RateLimited: the tenant has used up a limit.
             ModelNotFound: no backend serves the model and not all inputs are cached.
             NotCached: the caller allowed cached vectors only.
             BadRequest: the model makes no embeddings, or refuses an input.
@@ -93,10 +106,17 @@ class Embeddings:
         report = CacheReport("miss", Judgement())
         end: End = "aborted"
         usage: Usage | None = None
+        ticket: Ticket | None = None
         try:
-            reply = await self._run(call)
+            control, namespace = call.tenant.rules.permit(call.model, call.control, call.namespace)
+            ticket = await self._quotas.admit(call.tenant)
+            reply = await self._run(replace(call, control=control, namespace=namespace))
+            reply = replace(reply, report=replace(reply.report, allowance=ticket.allowance))
             report, end = reply.report, "ok"
             usage = Usage(prompt_tokens=reply.num_tokens)
+        except (Forbidden, RateLimited):
+            end = "rejected"
+            raise
         except NotCached:
             end = "ok"
             raise
@@ -106,6 +126,8 @@ class Embeddings:
         else:
             return reply
         finally:
+            if ticket is not None:
+                ticket.end(usage.prompt_tokens if usage and report.outcome != "exact" else 0)
             self._on_record(_record(call, report, end, time.perf_counter() - started, usage))
 
     async def _run(self, call: EmbedCall) -> EmbedReply:

@@ -6,6 +6,7 @@ StrataError
 ├── Unauthorized          401
 ├── Forbidden             403
 ├── NotFound              404  (ModelNotFound: model_not_found)
+├── RateLimited           429  a rate, budget or concurrency limit of the tenant
 ├── NotCached             504  only-if-cached and nothing stored
 └── BackendError          502  what generates failed
     ├── BackendUnavailable 503 not started, restarting or breaker open
@@ -81,6 +82,18 @@ class ModelNotFound(NotFound):
     """No backend serves this model."""
 
     code = "model_not_found"
+
+
+class RateLimited(StrataError):
+    """The tenant has used up a limit; ``headers`` say which, and when to try again."""
+
+    status = 429
+    kind = "rate_limit_error"
+    code = "rate_limit_exceeded"
+
+    def __init__(self, message: str, headers: dict[str, str], code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.headers = headers
 
 
 class NotCached(StrataError):

@@ -1,4 +1,4 @@
-"""The file of API keys: TOML rows of key hash and tenant. Keys themselves are never kept."""
+"""The file of API keys and tenants' rules, in TOML. Keys themselves are never kept, only hashes."""
 
 import json
 import os
@@ -6,16 +6,20 @@ import re
 import secrets
 import tempfile
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from gateway.rules import UNRESTRICTED, TenantRules
 from gateway.settings import SettingsError
 
 KEY_PREFIX = "sk-strata-"
 MIN_KEY_LENGTH = 16
+EVERYBODY = "*"  # rules of tenants without rules of their own
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _HASH = re.compile(r"(blake2b|sha256):[0-9a-f]{64}")
@@ -35,6 +39,18 @@ class KeyRow:
     created: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class KeysFile:
+    """All of a keys file; the rules of ``*`` hold for tenants without rules of their own."""
+
+    keys: list[KeyRow]
+    rules: dict[str, TenantRules]
+
+    def rules_of(self, tenant: str) -> TenantRules:
+        """Return what a tenant may do."""
+        return self.rules.get(tenant) or self.rules.get(EVERYBODY, UNRESTRICTED)
+
+
 def add_key(path: Path, tenant: str, key: str | None = None) -> tuple[str, str]:
     """Add a key for a tenant, making the file if needed; return its id and the key itself.
 
@@ -46,22 +62,27 @@ def add_key(path: Path, tenant: str, key: str | None = None) -> tuple[str, str]:
         raise KeysFileError(f"tenant {tenant!r}: use 1 to 64 of A-Z a-z 0-9 . _ -")
     if key is not None and len(key) < MIN_KEY_LENGTH:
         raise KeysFileError(f"a key needs at least {MIN_KEY_LENGTH} characters")
-    rows = list_keys(path) if path.exists() else []
+    file = read_keys_file(path) if path.exists() else KeysFile([], {})
     plain = key or KEY_PREFIX + secrets.token_urlsafe(32)
     digest = blake2b_digest(plain)
-    if any(row.hash == digest for row in rows):
+    if any(row.hash == digest for row in file.keys):
         raise KeysFileError("this key is already in the file")
     created = datetime.now(UTC).isoformat(timespec="seconds")
     row = KeyRow(f"key-{secrets.token_hex(4)}", tenant, digest, created)
-    _write(path, [*rows, row])
+    _write(path, KeysFile([*file.keys, row], file.rules))
     return row.key_id, plain
 
 
 def list_keys(path: Path) -> list[KeyRow]:
-    """Return the rows of a keys file.
+    """Return the rows of a keys file; raises as `read_keys_file` does."""
+    return read_keys_file(path).keys
+
+
+def read_keys_file(path: Path) -> KeysFile:
+    """Return the keys and rules of a file.
 
     Raises:
-        KeysFileError: the file cannot be read or a row is wrong.
+        KeysFileError: the file cannot be read, or a row or rule is wrong; names it.
     """
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -69,10 +90,34 @@ def list_keys(path: Path) -> list[KeyRow]:
         raise KeysFileError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise KeysFileError(f"{path} is not valid TOML: {error}") from error
-    rows = tree.get("keys", [])
+    if unknown := tree.keys() - {"keys", "tenants"}:
+        raise KeysFileError(f"{path}: unknown {min(unknown)}; expected [[keys]] and [tenants.NAME]")
+    rows, rules = tree.get("keys", []), tree.get("tenants", {})
     if not isinstance(rows, list):
         raise KeysFileError(f"{path}: expected [[keys]] tables")
-    return [_row(row, f"{path}: keys[{at}]") for at, row in enumerate(rows)]
+    if not isinstance(rules, dict):
+        raise KeysFileError(f"{path}: expected [tenants.NAME] tables")
+    return KeysFile(
+        [_row(row, f"{path}: keys[{at}]") for at, row in enumerate(rows)],
+        {name: _rules(name, table, f"{path}: tenants.{name}") for name, table in rules.items()},
+    )
+
+
+def set_rules(path: Path, tenant: str, changes: dict[str, Any]) -> TenantRules:
+    """Change rules of a tenant, or of all others when it is ``*``; return what holds then.
+
+    A change to None takes the rule away.
+
+    Raises:
+        KeysFileError: the file is broken, or a name or value is not allowed.
+    """
+    file = read_keys_file(path) if path.exists() else KeysFile([], {})
+    table = {**file.rules.get(tenant, UNRESTRICTED).changed(), **changes}
+    known = {spec.name for spec in fields(TenantRules)}
+    kept = {name: v for name, v in table.items() if v is not None or name not in known}
+    rules = _rules(tenant, kept, f"tenant {tenant}")
+    _write(path, KeysFile(file.keys, {**file.rules, tenant: rules}))
+    return rules
 
 
 def revoke_key(path: Path, key_id: str) -> None:
@@ -81,11 +126,11 @@ def revoke_key(path: Path, key_id: str) -> None:
     Raises:
         KeysFileError: the file is broken or holds no such id.
     """
-    rows = list_keys(path)
-    kept = [row for row in rows if row.key_id != key_id]
-    if len(kept) == len(rows):
+    file = read_keys_file(path)
+    kept = [row for row in file.keys if row.key_id != key_id]
+    if len(kept) == len(file.keys):
         raise KeysFileError(f"no key {key_id!r} in {path}")
-    _write(path, kept)
+    _write(path, KeysFile(kept, file.rules))
 
 
 def blake2b_digest(key: str) -> str:
@@ -110,21 +155,44 @@ def _row(row: Any, where: str) -> KeyRow:
     return KeyRow(**values)
 
 
-def _write(path: Path, rows: list[KeyRow]) -> None:
-    lines = ["# API keys of Strata, by hash. Change with: strata keys add | list | revoke"]
-    for row in rows:
-        fields = {"id": row.key_id, "tenant": row.tenant, "hash": row.hash, "created": row.created}
+def _rules(tenant: str, table: Any, where: str) -> TenantRules:
+    if tenant != EVERYBODY and not _NAME.fullmatch(tenant):
+        raise KeysFileError(f"{where}: use 1 to 64 of A-Z a-z 0-9 . _ -, or *")
+    known = [spec.name for spec in fields(TenantRules)]
+    if not isinstance(table, dict):
+        raise KeysFileError(f"{where}: expected a table of {', '.join(known)}")
+    for name in table:
+        if name not in known:
+            raise KeysFileError(f"{where}: unknown rule {name}; known: {', '.join(known)}")
+    try:
+        return msgspec.convert(table, TenantRules)
+    except msgspec.ValidationError as error:
+        raise KeysFileError(f"{where}: {_one_line(error)}") from None
+
+
+def _one_line(error: msgspec.ValidationError) -> str:
+    problem, _, place = str(error).partition(" - at `$")
+    return f"{place.strip('`.')}: {problem}" if place else problem
+
+
+def _write(path: Path, file: KeysFile) -> None:
+    lines = ["# API keys of Strata, by hash. Change with: strata keys add | list | revoke | limit"]
+    for tenant, rules in file.rules.items():
+        lines += ["", f"[tenants.{json.dumps(tenant)}]"]
+        lines += [f"{name} = {json.dumps(value)}" for name, value in rules.changed().items()]
+    for row in file.keys:
+        values = {"id": row.key_id, "tenant": row.tenant, "hash": row.hash, "created": row.created}
         lines += ["", "[[keys]]"]
         lines += [
-            f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()
+            f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values.items()
         ]
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # 0600
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        with os.fdopen(descriptor, "w", encoding="utf-8") as written:
+            written.write("\n".join(lines) + "\n")
+            written.flush()
+            os.fsync(written.fileno())
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

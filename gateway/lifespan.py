@@ -20,6 +20,7 @@ from gateway.hub import find_model, served_name
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
+from gateway.quotas import Quotas
 from gateway.record import RequestRecord
 from gateway.settings import Settings, UpstreamSettings
 from gateway.stats import TrafficStats
@@ -35,6 +36,7 @@ from semantic_layer import (
     Valkey,
     VectorIndex,
     collection_name,
+    open_counters,
     open_response_store,
     open_vector_index,
 )
@@ -55,7 +57,10 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
     async with AsyncExitStack() as stack:
         metrics, stats, key_ring = Metrics(), TrafficStats(), KeyRing(settings.api_keys_file)
         engine = await _start_engine(stack, settings)
-        store = await _open_store(settings, stack)
+        store_url = await _store_url(settings, stack)
+        store = _open_store(settings, store_url)
+        quotas = _open_quotas(settings, store_url, metrics)
+        stack.push_async_callback(quotas.close)
         embedding_model = _embedding_model(settings)
         stack.push_async_callback(embedding_model.close)
         embedder = await embedding_model.open() if settings.semantic.enabled else None
@@ -91,6 +96,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             backends=backends,
             flights=flights,
             write_back=write_back,
+            quotas=quotas,
             on_record=record,
             replay_tokens_per_s=settings.cache.replay_tokens_per_s,
         )
@@ -99,13 +105,18 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             key_ring=key_ring,
             pipeline=pipeline,
             embeddings=Embeddings(
-                cache=cache, backends=backends, write_back=write_back, on_record=record
+                cache=cache,
+                backends=backends,
+                write_back=write_back,
+                quotas=quotas,
+                on_record=record,
             ),
             cache=cache,
             backends=backends,
             engine=engine,
             metrics=metrics,
             stats=stats,
+            quotas=quotas,
         )
 
 
@@ -135,19 +146,32 @@ async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClie
     return engine
 
 
-async def _open_store(settings: Settings, stack: AsyncExitStack) -> ResponseStore:
-    url = settings.redis.url
-    if url == "embedded":
-        folder = settings.data_dir / "valkey"
-        valkey = await Valkey.start(folder, max_memory_bytes=settings.cache.max_memory_bytes)
-        stack.push_async_callback(valkey.stop)
-        url = valkey.url
+async def _store_url(settings: Settings, stack: AsyncExitStack) -> str:
+    """Return where Redis is; the embedded one is started."""
+    if settings.redis.url != "embedded":
+        return settings.redis.url
+    folder = settings.data_dir / "valkey"
+    valkey = await Valkey.start(folder, max_memory_bytes=settings.cache.max_memory_bytes)
+    stack.push_async_callback(valkey.stop)
+    return valkey.url
+
+
+def _open_store(settings: Settings, url: str) -> ResponseStore:
     return open_response_store(
         url,
         connect_timeout_s=settings.redis.timeout_s,
         command_timeout_s=settings.redis.timeout_s,
         max_connections=settings.redis.max_connections,
     )
+
+
+def _open_quotas(settings: Settings, url: str, metrics: Metrics) -> Quotas:
+    counters = open_counters(
+        url,
+        connect_timeout_s=settings.redis.timeout_s,
+        command_timeout_s=settings.redis.timeout_s,
+    )
+    return Quotas(counters, on_failure=lambda: metrics.count_store_failure("counters"))
 
 
 def _embedding_model(settings: Settings) -> EmbeddingModel:

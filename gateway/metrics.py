@@ -24,7 +24,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from gateway.record import RequestRecord
-from gateway.stats import OTHER, counted_as, tokens_saved
+from gateway.stats import MAX_TENANTS, OTHER, counted_as, tokens_saved, tokens_used
 from prefix_layer import EngineStats
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -52,11 +52,18 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._is_known_model: Callable[[str], bool] = lambda _: False
         self._intents: set[str] = set()
+        self._tenants: set[str] = set()
         self._engine = _EngineCollector()
         self._registry.register(self._engine)
         ProcessCollector(registry=self._registry)
         self._requests = self._counter(
             "strata_requests_total", "Requests by what they came to", "route outcome model intent"
+        )
+        self._tenant_requests = self._counter(
+            "strata_tenant_requests_total", "Requests of a tenant", "tenant outcome"
+        )
+        self._tenant_tokens = self._counter(
+            "strata_tenant_tokens_total", "Tokens a model processed, or was spared", "tenant kind"
         )
         self._request_seconds = self._histogram(
             "strata_request_seconds", "Whole time of a request", "route outcome", _REQUEST_BUCKETS
@@ -92,6 +99,10 @@ class Metrics:
         outcome = counted_as(record)
         model = record.model if self._is_known_model(record.model) else OTHER
         self._requests(record.route, outcome, model, self._intent(record.intent)).inc()
+        tenant = _bounded(self._tenants, record.tenant, MAX_TENANTS)
+        self._tenant_requests(tenant, outcome).inc()
+        for kind, count in tokens_used(record).items():
+            self._tenant_tokens(tenant, kind).inc(count)
         self._request_seconds(record.route, outcome).observe(record.seconds)
         if record.ttft_s is not None:
             self._ttft_seconds(outcome).observe(record.ttft_s)
@@ -143,9 +154,7 @@ class Metrics:
     def _intent(self, intent: str | None) -> str:
         if intent is None:
             return NO_INTENT
-        if len(self._intents) < MAX_INTENTS:
-            self._intents.add(intent)
-        return intent if intent in self._intents else OTHER
+        return _bounded(self._intents, intent, MAX_INTENTS)
 
     def _counter(self, name: str, text: str, labels: str) -> "_Children[Counter]":
         return _Children(Counter(name, text, labels.split(), registry=self._registry))
@@ -159,6 +168,13 @@ class Metrics:
         return _Children(
             Histogram(name, text, labels.split(), registry=self._registry, buckets=buckets)
         )
+
+
+def _bounded(known: set[str], name: str, limit: int) -> str:
+    """Return the name as a label value; past the limit unknown ones are ``other``."""
+    if len(known) < limit:
+        known.add(name)
+    return name if name in known else OTHER
 
 
 class _Children(Generic[M]):

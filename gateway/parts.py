@@ -7,6 +7,7 @@ from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
 from gateway.metrics import Metrics
 from gateway.pipeline import Pipeline
+from gateway.quotas import Quotas
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
 from prefix_layer import EngineClient
@@ -29,3 +30,4 @@ class Parts:
     engine: EngineClient | None
     metrics: Metrics
     stats: TrafficStats
+    quotas: Quotas

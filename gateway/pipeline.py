@@ -6,52 +6,25 @@ Knows no HTTP: `Call` in, `Reply` out. Errors that belong before the first byte 
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
 
 import msgspec
 
 from gateway.answer import Answer, Assembler, decode, encode
-from gateway.auth import Tenant
-from gateway.backends.base import Backend, Delta, Event, ModelInfo, Usage, Work
+from gateway.backends.base import Backend, Event, ModelInfo, Work
 from gateway.backends.routing import Backends
+from gateway.call import CacheReport, Call, OnRecord, Watch
 from gateway.errors import BackendError, ModelNotFound, NotCached
 from gateway.flight import FlightGroup, Listener
-from gateway.record import CacheOutcome, End, RequestRecord
+from gateway.quotas import Quotas
+from gateway.record import CacheOutcome
 from gateway.replay import beats
 from gateway.write_back import WriteBack
 from semantic_layer import Bypass, CacheControl, CacheQuery, Hit, Judgement, Miss, SemanticCache
 
 UNKNOWN_FINGERPRINT = ""
 WRITE_BACK_WAIT_S = 0.05
-
-OnRecord = Callable[[RequestRecord], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One validated request; ``body`` is its JSON without ``strata``, ``api`` names its shape."""
-
-    request_id: str
-    tenant: Tenant
-    model: str
-    body: dict[str, Any]
-    control: CacheControl
-    route: str
-    namespace: str = ""
-    api: str = "chat"
-
-
-@dataclass(frozen=True, slots=True)
-class CacheReport:
-    """What the response headers say about the caches."""
-
-    outcome: CacheOutcome
-    judgement: Judgement
-    entry_id: str | None = None
-    age_s: float | None = None
-    coalesced: bool = False
 
 
 class Reply:
@@ -64,7 +37,7 @@ class Reply:
         self,
         report: CacheReport,
         source: "Answer | _Started",
-        watch: "_Watch",
+        watch: Watch,
         replay_tokens_per_s: float = 0.0,
     ) -> None:
         self.report = report
@@ -142,6 +115,7 @@ class Pipeline:
         backends: Backends,
         flights: FlightGroup,
         write_back: WriteBack,
+        quotas: Quotas,
         on_record: OnRecord,
         replay_tokens_per_s: float = 0.0,
     ) -> None:
@@ -150,20 +124,26 @@ class Pipeline:
         self._backends = backends
         self._flights = flights
         self._write_back = write_back
+        self._quotas = quotas
         self._on_record = on_record
 
     async def run(self, call: Call) -> Reply:
         """Look the call up, else start generating; returns once the first event is there.
 
         Raises:
+            Forbidden: the tenant may not use the model or namespace.
+            RateLimited: the tenant has used up a limit.
             ModelNotFound: no backend serves the model and nothing is cached for it.
             NotCached: the caller allowed a cached answer only.
             BadRequest: the backend refuses the request as it is.
             BackendError: the backend cannot answer.
         """
-        watch = _Watch(call, self._on_record)
+        watch = Watch(call, self._on_record)
         try:
-            return await self._run(call, watch)
+            control, namespace = call.tenant.rules.permit(call.model, call.control, call.namespace)
+            watch.ticket = await self._quotas.admit(call.tenant)
+            permitted = replace(call, control=control, namespace=namespace)
+            return await self._run(permitted, watch)
         except BaseException as error:
             watch.failed(error)
             raise
@@ -180,12 +160,12 @@ class Pipeline:
             api=call.api,
         )
 
-    async def _run(self, call: Call, watch: "_Watch") -> Reply:
+    async def _run(self, call: Call, watch: Watch) -> Reply:
         found = self._backends.find(call.model)
         query = self.query(call)
         outcome = await self._cache.lookup(query, call.control)
         if isinstance(outcome, Hit):
-            watch.report = _hit_report(outcome)
+            watch.report = replace(_hit_report(outcome), allowance=watch.allowance)
             try:
                 answer = decode(outcome.entry.answer)
                 return Reply(watch.report, answer, watch, self._replay_tokens_per_s)
@@ -193,16 +173,16 @@ class Pipeline:
                 outcome = await self._cache.lookup(query, replace(call.control, no_cache=True))
         assert not isinstance(outcome, Hit), "no-cache never hits"
         judgement = outcome.judgement if isinstance(outcome, Miss) else Judgement()
-        report = CacheReport("miss" if isinstance(outcome, Miss) else "bypass", judgement)
-        watch.report = report
+        layer: CacheOutcome = "miss" if isinstance(outcome, Miss) else "bypass"
+        watch.report = CacheReport(layer, judgement, allowance=watch.allowance)
         if found is None:
             raise ModelNotFound(f"the model {call.model!r} does not exist", param="model")
         if call.control.only_if_cached:
             raise NotCached("no cached answer, and the request allows nothing else")
         listener, coalesced = self._listen(call, query, outcome, found)
         if coalesced:
-            watch.report = report = CacheReport(report.outcome, judgement, coalesced=True)
-        return Reply(report, await _start(listener), watch)
+            watch.report = replace(watch.report, coalesced=True)
+        return Reply(watch.report, await _start(listener), watch)
 
     def _listen(
         self,
@@ -273,65 +253,3 @@ async def _start(listener: Listener) -> _Started:
 
 def _hit_report(hit: Hit) -> CacheReport:
     return CacheReport(hit.layer, hit.judgement, hit.entry.entry_id, hit.age_s)
-
-
-class _Watch:
-    """Clocks one call and records it exactly once, however it ends."""
-
-    def __init__(self, call: Call, on_record: OnRecord) -> None:
-        self.report = CacheReport("miss", Judgement())
-        self._call = call
-        self._on_record: OnRecord | None = on_record
-        self._started = time.perf_counter()
-        self._ttft_s: float | None = None
-        self._usage: Usage | None = None
-
-    def saw(self, event: Event) -> None:
-        if self._ttft_s is None and isinstance(event, Delta):
-            self._ttft_s = time.perf_counter() - self._started
-        usage = getattr(event, "usage", None)
-        if usage is not None:
-            self._usage = usage
-
-    def completed(self, usage: Usage) -> None:
-        self._usage = usage
-
-    def failed(self, error: BaseException) -> None:
-        if isinstance(error, NotCached):  # a plain miss; without usage it has no first token
-            self._record("ok")
-        else:
-            self._record("error" if isinstance(error, Exception) else "aborted")
-
-    def aborted(self) -> None:
-        self._record("aborted")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None:
-            self.failed(error)
-        else:
-            self._record("ok" if self._usage is not None else "aborted")
-
-    def _record(self, end: End) -> None:
-        if self._on_record is None:
-            return
-        on_record, self._on_record = self._on_record, None
-        seconds = time.perf_counter() - self._started
-        is_whole = end == "ok" and self._usage is not None
-        on_record(
-            RequestRecord(
-                request_id=self._call.request_id,
-                route=self._call.route,
-                tenant=self._call.tenant.name,
-                model=self._call.model,
-                intent=self.report.judgement.intent,
-                outcome=self.report.outcome,
-                end=end,
-                seconds=seconds,
-                ttft_s=seconds if self._ttft_s is None and is_whole else self._ttft_s,
-                usage=self._usage,
-                coalesced=self.report.coalesced,
-            )
-        )

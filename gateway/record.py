@@ -6,7 +6,7 @@ from typing import Literal
 from gateway.backends.base import Usage
 
 CacheOutcome = Literal["exact", "semantic", "miss", "bypass"]
-End = Literal["ok", "error", "aborted"]
+End = Literal["ok", "error", "aborted", "rejected"]
 
 
 @dataclass(frozen=True, slots=True)

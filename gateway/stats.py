@@ -9,6 +9,7 @@ from gateway.record import RequestRecord
 
 OTHER = "other"
 MAX_MODELS = 64
+MAX_TENANTS = 256
 HITS = ("exact", "semantic")
 
 
@@ -30,6 +31,17 @@ def tokens_saved(record: RequestRecord) -> dict[str, int]:
     return {"prefix": usage.cached_tokens} if usage.cached_tokens else {}
 
 
+def tokens_used(record: RequestRecord) -> dict[str, int]:
+    """Return the tokens a model processed for a request, and those it was spared."""
+    usage, saved = record.usage, sum(tokens_saved(record).values())
+    if usage is None:
+        return {}
+    if record.outcome in HITS or record.coalesced:
+        return {"saved": saved}
+    used = {"prompt": usage.prompt_tokens, "completion": usage.completion_tokens, "saved": saved}
+    return {kind: count for kind, count in used.items() if count}
+
+
 class TrafficStats:
     """Collects the records of one process; memory is bounded whatever the traffic is."""
 
@@ -39,6 +51,8 @@ class TrafficStats:
         self._rejected = 0
         self._by_intent: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._by_model: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._by_tenant: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._tenant_tokens: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._seconds: defaultdict[str, LatencyHistogram] = defaultdict(LatencyHistogram)
         self._ttft: defaultdict[str, LatencyHistogram] = defaultdict(LatencyHistogram)
         self._prefix_ttft: defaultdict[str, LatencyHistogram] = defaultdict(LatencyHistogram)
@@ -47,6 +61,12 @@ class TrafficStats:
     def record(self, record: RequestRecord) -> None:
         """Count one request that reached the pipeline."""
         outcome = counted_as(record)
+        tenant = self._tenant(record.tenant)
+        self._by_tenant[tenant][outcome] += 1
+        self._tenant_tokens[tenant].update(tokens_used(record))
+        if outcome == "rejected":
+            self.reject()
+            return
         self._outcomes[outcome] += 1
         self._coalesced += record.coalesced
         self._by_intent[record.intent or "none"][outcome] += 1
@@ -70,10 +90,18 @@ class TrafficStats:
             "rejected": self._rejected,
             "by_intent": {name: _shares(counts) for name, counts in self._by_intent.items()},
             "by_model": {name: _shares(counts) for name, counts in self._by_model.items()},
+            "by_tenant": self.by_tenant(),
             "latency_s": _quantiles(self._seconds),
             "ttft_s": _quantiles(self._ttft),
             "tokens_saved": dict(self._tokens_saved),
             "time_saved_s": self._time_saved_s(),
+        }
+
+    def by_tenant(self) -> dict[str, Any]:
+        """Return each tenant's outcomes and tokens."""
+        return {
+            name: {**_shares(counts), "tokens": dict(self._tenant_tokens[name])}
+            for name, counts in self._by_tenant.items()
         }
 
     def prefix_ttft(self) -> dict[str, dict[str, float | int | None]]:
@@ -88,6 +116,10 @@ class TrafficStats:
 
     def _model(self, name: str) -> str:
         known = name in self._by_model or len(self._by_model) < MAX_MODELS
+        return name if known else OTHER
+
+    def _tenant(self, name: str) -> str:
+        known = name in self._by_tenant or len(self._by_tenant) < MAX_TENANTS
         return name if known else OTHER
 
     def _time_saved_s(self) -> float | None:

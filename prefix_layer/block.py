@@ -12,10 +12,10 @@ class Block:
 
     ``free`` holds nothing, ``cached`` is indexed and unused, ``active`` has ``ref_count`` users.
     An indexed block knows its place in the tree: ``parent`` (None for a first block),
-    ``num_children`` and the ``token_ids`` whose KV it holds; fewer than the block has room for in
-    the tail of a sequence, which has no children. ``prev``, ``next`` and ``queue`` belong to
-    `BlockQueue`; ``frequency``, ``last_use``, ``level``, ``run_length`` and ``sampled`` to the
-    eviction policy.
+    ``num_children``, ``num_hits`` (requests that reused it) and the ``token_ids`` whose KV it
+    holds; fewer than the block has room for in the tail of a sequence, which has no children.
+    ``prev``, ``next`` and ``queue`` belong to `BlockQueue`; ``frequency``, ``last_use``, ``level``,
+    ``run_length`` and ``sampled`` to the eviction policy.
     """
 
     __slots__ = (
@@ -26,6 +26,7 @@ class Block:
         "level",
         "next",
         "num_children",
+        "num_hits",
         "parent",
         "prev",
         "queue",
@@ -44,6 +45,7 @@ class Block:
         self.salt = b""
         self.token_ids: tuple[int, ...] = ()
         self.num_children = 0
+        self.num_hits = 0
         self.frequency = 0
         self.last_use = 0
         self.level = 0

@@ -9,6 +9,7 @@ free ── allocate ──▶ active ── release ──▶ cached (indexed) 
 from collections.abc import Sequence
 
 from prefix_layer.block import Block, BlockState
+from prefix_layer.block_events import BlockListener, Departure
 from prefix_layer.eviction import EvictionPolicy
 from prefix_layer.free_blocks import FreeBlocks
 from prefix_layer.prefix_index import PrefixIndex
@@ -19,11 +20,18 @@ _ROOM = 16
 class BlockPool:
     """``num_blocks`` blocks with reference counts. Eviction is lazy: only to fill an allocation."""
 
-    def __init__(self, num_blocks: int, index: PrefixIndex, policy: EvictionPolicy) -> None:
+    def __init__(
+        self,
+        num_blocks: int,
+        index: PrefixIndex,
+        policy: EvictionPolicy,
+        listeners: Sequence[BlockListener] = (),
+    ) -> None:
         self.blocks = [Block(i) for i in range(num_blocks)]
         self.index = index
         self.num_evicted = 0
         self._policy = policy
+        self._listeners = tuple(listeners)
         self._free = FreeBlocks(num_blocks)
         self._num_cached = 0
 
@@ -42,7 +50,13 @@ class BlockPool:
         return self.num_available - sum(not block.ref_count for block in acquiring) >= count
 
     def acquire(self, blocks: Sequence[Block]) -> None:
-        """Use indexed blocks; they can't be evicted until released."""
+        """Let a request use indexed blocks; they can't be evicted until released."""
+        for block in blocks:
+            block.num_hits += 1
+        self.hold(blocks)
+
+    def hold(self, blocks: Sequence[Block]) -> None:
+        """Keep indexed blocks as `acquire` does, without counting that a request reused them."""
         for block in blocks:
             assert block.indexed, f"{block} holds nothing to share"
             self._policy.hit(block)
@@ -79,13 +93,16 @@ class BlockPool:
         """
         if block.indexed:
             self._policy.remove(block)
+            self._tell_removed(block, "replaced")
             self.index.remove(block)
         canonical = self.index.insert(block, parent, salt, own_hash, token_ids)
         if canonical is block:
             self._policy.insert(block)
+            for listener in self._listeners:
+                listener.stored(block)
             self._drop_shadowed(block)
         elif canonical is not None:
-            self.acquire([canonical])
+            self.hold([canonical])
             self.release([block])
         return canonical
 
@@ -108,7 +125,7 @@ class BlockPool:
             leaves = [b for b in self.index if b.evictable]
             for block in leaves:
                 self._policy.remove(block)
-                self._drop(block)
+                self._drop(block, "forgotten")
 
     def check_invariants(self, tables: Sequence[Sequence[Block]] = ()) -> None:
         """Assert that every block is in one state and used as often as ``tables`` say."""
@@ -131,13 +148,18 @@ class BlockPool:
         tail = self.index.shadowed_by(block)
         if tail is not None and tail.evictable:
             self._policy.remove(tail)
-            self._drop(tail)
+            self._drop(tail, "replaced")
 
     def _evict(self) -> None:
-        self._drop(self._policy.evict())
+        self._drop(self._policy.evict(), "evicted")
         self.num_evicted += 1
 
-    def _drop(self, block: Block) -> None:
+    def _drop(self, block: Block, why: Departure) -> None:
+        self._tell_removed(block, why)
         self.index.remove(block)
         self._num_cached -= 1
         self._free.add(block.block_id)
+
+    def _tell_removed(self, block: Block, why: Departure) -> None:
+        for listener in self._listeners:
+            listener.removed(block, why)

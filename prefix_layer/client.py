@@ -7,22 +7,31 @@ process, so nothing of a process that died can reach its successor.
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncGenerator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
+from typing import Literal, NamedTuple, TypeVar
 
 from prefix_layer.child import Child
 from prefix_layer.config import EngineConfig
 from prefix_layer.connection import Connection
-from prefix_layer.errors import EngineUnavailable
+from prefix_layer.errors import EngineFailed, EngineUnavailable
 from prefix_layer.messages import (
+    Command,
     EngineStats,
+    Event,
     Failed,
     Generate,
     GetStats,
+    GetTree,
     Hello,
+    Probe,
+    Probed,
     Ready,
     Reset,
     Tokens,
+    Tree,
+    Warm,
+    Warmed,
 )
 
 EngineState = Literal["starting", "ready", "restarting", "failed", "closed"]
@@ -31,6 +40,8 @@ PROGRAM = (sys.executable, "-m", "prefix_layer.process")
 FIRST_STARTS = 3  # tries for a process that dies, without a word, before it was ever ready
 _LAST_WORDS_S = 1.0
 _ASK_S = 30.0
+
+Answer = TypeVar("Answer", bound=Event)
 
 
 class _End(NamedTuple):
@@ -116,15 +127,43 @@ class EngineClient:
         Raises:
             EngineUnavailable: no engine takes commands now.
         """
-        return await self._ask(GetStats)
+        return await self._ask_soon(GetStats, EngineStats)
 
-    async def reset(self) -> EngineStats:
+    async def reset(self, *, keep_pinned: bool = False) -> EngineStats:
         """Forget every cached block that no running sequence holds; return what is left.
 
         Raises:
             EngineUnavailable: no engine takes commands now.
         """
-        return await self._ask(Reset)
+        return await self._ask_soon(partial(Reset, keep_pinned=keep_pinned), EngineStats)
+
+    async def probe(self, prompt: list[int], salt: bytes) -> Probed:
+        """Ask what is cached of a prompt, without using it.
+
+        Raises:
+            EngineUnavailable: no engine takes commands now.
+        """
+        return await self._ask_soon(partial(Probe, prompt=prompt, salt=salt), Probed)
+
+    async def tree(self, *, limit: int, depth: int) -> Tree:
+        """List the most shared prefixes, at most ``depth`` branchings down.
+
+        Raises:
+            EngineUnavailable: no engine takes commands now.
+        """
+        return await self._ask_soon(partial(GetTree, limit=limit, depth=depth), Tree)
+
+    async def warm(
+        self, prompt: list[int], salt: bytes, *, pin: bool | None = None, public: bool = False
+    ) -> Warmed:
+        """Compute what is not cached of a prompt; pin, unpin or publish its blocks.
+
+        Raises:
+            EngineUnavailable: no engine takes commands now.
+            EngineFailed: the engine gave it up, or may not pin so much.
+        """
+        question = partial(Warm, prompt=prompt, salt=salt, pin=pin, public=public)
+        return await self._ask(question, Warmed)
 
     async def close(self) -> None:
         """Stop the engine; what is in flight fails. Idempotent."""
@@ -133,15 +172,20 @@ class EngineClient:
             self._supervisor.cancel()
             await asyncio.gather(self._supervisor, return_exceptions=True)
 
-    async def _ask(self, question: type[GetStats] | type[Reset]) -> EngineStats:
+    async def _ask_soon(self, question: Callable[[str], Command], kind: type[Answer]) -> Answer:
         try:
             async with asyncio.timeout(_ASK_S):
-                answer = await self._connected().ask(question)
+                return await self._ask(question, kind)
         except TimeoutError:
             raise EngineUnavailable(f"engine gave no answer in {_ASK_S:g} s") from None
-        if not isinstance(answer, EngineStats):
-            raise EngineUnavailable(self.detail)
-        return answer
+
+    async def _ask(self, question: Callable[[str], Command], kind: type[Answer]) -> Answer:
+        answer = await self._connected().ask(question)
+        if isinstance(answer, kind):
+            return answer
+        if isinstance(answer, Failed) and answer.code != "engine_restarted":
+            raise EngineFailed(answer.code, answer.message)
+        raise EngineUnavailable(self.detail)
 
     def _connected(self) -> Connection:
         if self._connection is None:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 
 import msgspec
 import zmq
@@ -16,9 +16,6 @@ from prefix_layer.messages import (
     Event,
     Failed,
     Generate,
-    GetStats,
-    Hello,
-    Reset,
     Tokens,
 )
 
@@ -69,12 +66,16 @@ class Connection:
                 if not ended:
                     self._send(Abort(command.request_id))
 
-    async def ask(self, question: type[Hello] | type[GetStats] | type[Reset]) -> Event:
-        """Send a question and return its answer."""
+    async def ask(self, question: Callable[[str], Command]) -> Event:
+        """Send a question, made for a request id, and return its answer; leaving aborts it."""
         request_id = f"?{next(self._asked)}"
         with self._expect(request_id, 2) as events:
             self._send(question(request_id))
-            return await events.get()
+            try:
+                return await events.get()
+            except asyncio.CancelledError:
+                self._send(Abort(request_id))
+                raise
 
     def close(self, code: FailureCode, reason: str) -> None:
         """Fail what is in flight and let go of the socket."""

@@ -2,12 +2,25 @@
 
 import torch
 
+from prefix_layer.block_events import EvictedHashes
 from prefix_layer.block_pool import BlockPool
 from prefix_layer.config import EngineConfig
 from prefix_layer.errors import FailureCode, ModelLoadError
 from prefix_layer.eviction import make_policy
 from prefix_layer.kv_cache import PagedKVCache
-from prefix_layer.messages import EngineStats, Failed, Generate, Ready, Tokens
+from prefix_layer.messages import (
+    EngineStats,
+    Failed,
+    Generate,
+    GetTree,
+    Probe,
+    Probed,
+    Ready,
+    Tokens,
+    Tree,
+    Warm,
+    Warmed,
+)
 from prefix_layer.model import LoadedModel, load_model
 from prefix_layer.prefix_cache import PrefixCache
 from prefix_layer.prefix_index import PrefixIndex
@@ -17,6 +30,7 @@ from prefix_layer.sampler import Choice, sample
 from prefix_layer.scheduler import Scheduler
 from prefix_layer.self_check import check_agreement, paged_logits, probe_tokens, reference_logits
 from prefix_layer.sequence import Sequence
+from prefix_layer.warm import Operator
 
 _MIN_SLOTS = 2
 
@@ -24,8 +38,9 @@ _MIN_SLOTS = 2
 class Engine:
     """A model, a pool of KV blocks and the sequences that use them.
 
-    Every added sequence ends in exactly one of: a `Tokens` with ``finish_reason``, a `Failed`, or
-    an abort. An exception from `step` leaves blocks and counts whole; abort what was in flight.
+    Every added sequence ends in exactly one of: a `Tokens` with ``finish_reason``, a `Warmed`, a
+    `Failed`, or an abort. An exception from `step` leaves blocks and counts whole; abort what was
+    in flight.
 
     Raises:
         ModelLoadError: the model or the pool can't be had; one clear line.
@@ -41,8 +56,10 @@ class Engine:
         self._model = load_model(config)
         self._kv = _allocate(self._model, num_blocks * config.block_size)
         index = PrefixIndex(config.block_size, self._model.fingerprint)
-        self._pool = BlockPool(num_blocks, index, policy)
+        evicted = EvictedHashes()
+        self._pool = BlockPool(num_blocks, index, policy, [evicted])
         self._cache = PrefixCache(self._pool, enabled=config.prefix_caching)
+        self._operator = Operator(self._pool, self._cache, evicted)
         self._scheduler = Scheduler(
             self._cache, config.block_size, config.max_batch_tokens, config.max_sequences
         )
@@ -57,32 +74,54 @@ class Engine:
         """Say whether `step` has anything to do."""
         return self._scheduler.has_work
 
-    def add(self, command: Generate) -> Failed | None:
-        """Queue a sequence; a `Failed` says at once that it can never run."""
+    def add(self, command: Generate | Warm) -> Failed | Warmed | None:
+        """Queue a sequence; a `Failed` says at once that it can never run.
+
+        A `Warmed` says at once that nothing is left to compute.
+        """
         failed = self._refuse(command)
-        if failed is None:
-            self._scheduler.add(Sequence(command, self.ready.context_length))
-        return failed
+        if failed is not None:
+            return failed
+        context_length = self.ready.context_length
+        if isinstance(command, Generate):
+            begun: Sequence | Warmed | Failed = Sequence(command, context_length)
+        else:
+            begun = self._operator.begin(command, context_length)
+        if not isinstance(begun, Sequence):
+            return begun
+        self._scheduler.add(begun)
+        return None
 
     def abort(self, request_id: str) -> None:
         """Drop a sequence and release its blocks; unknown ids are ignored."""
         self._scheduler.abort(request_id)
 
-    def step(self) -> list[Tokens | Failed]:
-        """Compute one batch; return what it gave to each sequence that got a token."""
+    def probe(self, command: Probe) -> Probed:
+        """Say what a request with this prompt would find."""
+        return self._operator.probe(command)
+
+    def tree(self, command: GetTree) -> Tree:
+        """List the most shared prefixes."""
+        return self._operator.tree(command)
+
+    def step(self) -> list[Tokens | Failed | Warmed]:
+        """Compute one batch; return what it gave to each sequence that got a token or ended."""
         batch = self._scheduler.schedule()
         if batch is None:
             return []
         self._runner.copy(batch.copies)
         logits = self._runner.run(batch.chunks)
-        ended = [i for i, chunk in enumerate(batch.chunks) if chunk.reaches_end]
+        reached = [i for i, chunk in enumerate(batch.chunks) if chunk.reaches_end]
+        ended = [i for i in reached if batch.chunks[i].sequence.warm_up is None]
+        warm = [batch.chunks[i].sequence for i in reached if batch.chunks[i].sequence.warm_up]
         sampled = [batch.chunks[i].sequence for i in ended]
         choices = sample(sampled, logits[ended]) if sampled else []
         for chunk in batch.chunks:
             self._cache.commit(chunk.sequence, chunk.num_tokens)
         self._batch_tokens = batch.num_tokens
         self._num_computed_tokens += batch.num_tokens
-        return [self._emit(s, choice) for s, choice in zip(sampled, choices, strict=True)]
+        emitted = [self._emit(s, choice) for s, choice in zip(sampled, choices, strict=True)]
+        return [*emitted, *map(self._end_warm_up, warm)]
 
     def stats(self, request_id: str) -> EngineStats:
         """Read the counters."""
@@ -102,16 +141,20 @@ class Engine:
             num_waiting=len(self._scheduler.waiting),
             num_running=len(self._scheduler.running),
             batch_tokens=self._batch_tokens,
+            num_pinned_blocks=len(self._operator.pins.counts),
         )
 
-    def reset(self) -> None:
-        """Forget every cached block that no running sequence holds."""
+    def reset(self, *, keep_pinned: bool = False) -> None:
+        """Forget every cached block that no running sequence holds, pinned ones too."""
+        if not keep_pinned:
+            self._operator.pins.unpin_all()
         self._pool.forget_unused()
 
     def check_invariants(self) -> None:
         """Assert that blocks, index and sequences agree with each other."""
         running = self._scheduler.running
-        self._pool.check_invariants([sequence.held_blocks for sequence in running])
+        held = [sequence.held_blocks for sequence in running]
+        self._pool.check_invariants([*held, *self._operator.pins.tables])
         for sequence in running:
             room = len(sequence.block_table) * self._config.block_size
             assert sequence.num_computed_tokens <= room, f"{sequence} computed beyond its blocks"
@@ -134,7 +177,12 @@ class Engine:
             num_cached_tokens=sequence.num_cached_tokens or 0,
         )
 
-    def _refuse(self, command: Generate) -> Failed | None:
+    def _end_warm_up(self, sequence: Sequence) -> Warmed | Failed:
+        answer = self._operator.end(sequence)
+        self._scheduler.finish(sequence)
+        return answer
+
+    def _refuse(self, command: Generate | Warm) -> Failed | None:
         """Say why a command can never run; None when it can."""
         length, request_id = len(command.prompt), command.request_id
         if length >= self._model.context_length:
@@ -146,19 +194,19 @@ class Engine:
         fault = self._find_fault(command)
         return _failed(request_id, "engine_error", fault) if fault else None
 
-    def _find_fault(self, command: Generate) -> str | None:
+    def _find_fault(self, command: Generate | Warm) -> str | None:
         vocabulary = range(self._model.vocab_size)
         if not command.prompt:
             return "the prompt is empty"
         if min(command.prompt) < 0 or max(command.prompt) not in vocabulary:
             return f"the prompt has token ids outside of 0..{vocabulary[-1]}"
-        if any(token_id not in vocabulary for token_id in command.sampling.logit_bias):
-            return f"logit_bias has token ids outside of 0..{vocabulary[-1]}"
-        if command.sampling.max_tokens < 1:
-            return "max_tokens must be at least 1"
         if command.request_id in self._scheduler:
             return f"request id {command.request_id!r} is in use"
-        return None
+        if isinstance(command, Warm):
+            return None
+        if any(token_id not in vocabulary for token_id in command.sampling.logit_bias):
+            return f"logit_bias has token ids outside of 0..{vocabulary[-1]}"
+        return "max_tokens must be at least 1" if command.sampling.max_tokens < 1 else None
 
     def _prove_and_prepack(self, num_blocks: int) -> None:
         """Check paging against the model's own attention, before and after making it faster."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 HASH_BYTES = 32
+PUBLIC_SALT = b"public"  # of prefixes that all tenants share; a tenant's own salt is longer
 
 
 def root_hash(model_fingerprint: str, salt: bytes = b"") -> bytes:
@@ -19,6 +20,13 @@ def root_hash(model_fingerprint: str, salt: bytes = b"") -> bytes:
     for part in (model_fingerprint.encode(), salt):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
+    return digest.digest()
+
+
+def private_root(public_hash: bytes, salt: bytes) -> bytes:
+    """Hash what a tenant's blocks descend from that continue a public block."""
+    digest = blake2b(public_hash, digest_size=HASH_BYTES, person=b"strata.private")
+    digest.update(salt)
     return digest.digest()
 
 

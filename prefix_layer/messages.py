@@ -48,6 +48,36 @@ class Generate(msgspec.Struct, frozen=True, tag=True):
     salt: bytes = b""
 
 
+class Warm(msgspec.Struct, frozen=True, tag=True):
+    """Compute a prompt's KV and no answer; answered by `Warmed` or `Failed`.
+
+    ``pin`` True keeps its blocks until they are unpinned, False unpins them, None leaves that as it
+    is. ``public``: the prompt is no secret, so its blocks are shared by all salts from now on.
+    """
+
+    request_id: str
+    prompt: list[int]
+    salt: bytes = b""
+    pin: bool | None = None
+    public: bool = False
+
+
+class Probe(msgspec.Struct, frozen=True, tag=True):
+    """Ask what is cached of a prompt, without using or counting it; answered by `Probed`."""
+
+    request_id: str
+    prompt: list[int]
+    salt: bytes = b""
+
+
+class GetTree(msgspec.Struct, frozen=True, tag=True):
+    """Ask for the ``limit`` most shared prefixes down to ``depth`` branchings, as `Tree`."""
+
+    request_id: str
+    limit: int = 50
+    depth: int = 16
+
+
 class Abort(msgspec.Struct, frozen=True, tag=True):
     """Stop a sequence and free its blocks before the next step; unknown ids are ignored."""
 
@@ -61,12 +91,16 @@ class GetStats(msgspec.Struct, frozen=True, tag=True):
 
 
 class Reset(msgspec.Struct, frozen=True, tag=True):
-    """Forget every cached block that no running sequence holds; answered by `EngineStats`."""
+    """Forget every cached block that no running sequence holds; answered by `EngineStats`.
+
+    Pinned blocks go too, unless ``keep_pinned``.
+    """
 
     request_id: str
+    keep_pinned: bool = False
 
 
-Command = Hello | Generate | Abort | GetStats | Reset
+Command = Hello | Generate | Warm | Probe | GetTree | Abort | GetStats | Reset
 
 
 class TokenLogprob(msgspec.Struct, frozen=True):
@@ -95,6 +129,57 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     code: Literal["engine_error", "engine_restarted", "kv_exhausted", "prompt_too_long"]
 
 
+class Warmed(msgspec.Struct, frozen=True, tag=True):
+    """All KV of a prompt exists; cached and computed tokens sum to the prompt's."""
+
+    request_id: str
+    num_cached_tokens: int
+    num_computed_tokens: int
+    num_pinned_tokens: int = 0  # of the prompt, now
+
+
+class Probed(msgspec.Struct, frozen=True, tag=True):
+    """What is cached of a prompt.
+
+    ``num_evicted_tokens`` counts the whole blocks behind the cached ones that were cached not long
+    ago and had to go. ``continuation`` is what the cache holds instead of the prompt's next tokens.
+    """
+
+    request_id: str
+    num_cached_tokens: int
+    tokens_by_tier: dict[str, int]
+    num_evicted_tokens: int
+    continuation: list[int]
+
+
+class TreeNode(msgspec.Struct, frozen=True):
+    """A run of cached blocks without a branch, as a prefix.
+
+    ``num_tokens`` counts from the prompt's start, ``token_ids`` are the node's own first ones.
+    ``num_hits`` counts the requests that reused its last block, ``num_refs`` those that run now.
+    """
+
+    node_id: str
+    parent_id: str | None
+    salt: bytes
+    num_tokens: int
+    num_own_tokens: int
+    num_hits: int
+    num_refs: int
+    num_children: int
+    depth: int
+    is_pinned: bool
+    token_ids: list[int]
+
+
+class Tree(msgspec.Struct, frozen=True, tag=True):
+    """The most shared prefixes, most hits first; ``num_nodes`` counts those left out as well."""
+
+    request_id: str
+    nodes: list[TreeNode]
+    num_nodes: int
+
+
 class EngineStats(msgspec.Struct, frozen=True, tag=True):
     """One reading of the engine's counters; totals count from the start of the process."""
 
@@ -108,6 +193,7 @@ class EngineStats(msgspec.Struct, frozen=True, tag=True):
     num_waiting: int
     num_running: int
     batch_tokens: int  # tokens of the last step
+    num_pinned_blocks: int = 0  # of the active ones
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -123,4 +209,4 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     num_blocks: int
 
 
-Event = Tokens | Failed | EngineStats | Ready
+Event = Tokens | Failed | EngineStats | Ready | Warmed | Probed | Tree

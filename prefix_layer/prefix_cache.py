@@ -3,6 +3,8 @@
 A block that matches only in part is never shared: its matching KV is copied to the first empty one.
 """
 
+from collections.abc import Sequence as Seq
+
 from prefix_layer.block import BlockCopy
 from prefix_layer.block_pool import BlockPool
 from prefix_layer.prefix_index import PrefixMatch
@@ -28,6 +30,14 @@ class PrefixCache:
         index.extend_hashes(sequence.block_hashes, sequence.salt, sequence.token_ids)
         limit = len(sequence.token_ids) - 1
         return index.match(sequence.block_hashes, sequence.salt, sequence.token_ids, limit)
+
+    def find(self, token_ids: Seq[int], salt: bytes) -> PrefixMatch:
+        """Find what is cached of these tokens, all of them included."""
+        if not self._enabled:
+            return PrefixMatch([], None, 0)
+        index, hashes = self._pool.index, list[bytes]()
+        index.extend_hashes(hashes, salt, token_ids)
+        return index.match(hashes, salt, token_ids, len(token_ids))
 
     def admit(self, sequence: Sequence, match: PrefixMatch, spare: int = 0) -> bool:
         """Give a sequence matched blocks and room for all its tokens; False if there isn't any.
@@ -125,7 +135,7 @@ class PrefixCache:
         canonical = self._pool.share(
             sequence.block_table[i],
             sequence.block_table[i - 1] if i else None,
-            sequence.salt,
+            self._pool.index.salt_of(sequence.block_hashes[i], sequence.salt),
             sequence.block_hashes[i],
             tuple(sequence.token_ids[i * size : (i + 1) * size]),
         )

@@ -2,14 +2,15 @@
 
 One structure with two faces: hash → block, and a tree whose paths are the cached prefixes, with the
 children of each block in the order of their tokens. A hash alone is never trusted: tokens, parent
-and salt are compared as well, so a collision can only be a miss.
+and salt are compared as well, so a collision can only be a miss. Salts see each other's blocks only
+as far as these lead from the root as a public prefix.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from prefix_layer.block import Block
-from prefix_layer.hashing import block_hash, root_hash
+from prefix_layer.hashing import PUBLIC_SALT, block_hash, private_root, root_hash
 from prefix_layer.siblings import PartialBlock, Siblings
 
 HashBlock = Callable[[bytes, Sequence[int]], bytes]
@@ -38,6 +39,7 @@ class PrefixIndex:
         self._hash_block = hash_block
         self._by_hash: dict[bytes, Block] = {}
         self._siblings = Siblings()
+        self._public: set[bytes] = set()
 
     def __len__(self) -> int:
         return len(self._by_hash)
@@ -53,8 +55,24 @@ class PrefixIndex:
 
     def hash_next(self, hashes: Sequence[bytes], salt: bytes, token_ids: Sequence[int]) -> bytes:
         """Hash the tokens of a block that follows those with ``hashes``."""
-        parent_hash = hashes[-1] if hashes else root_hash(self._model_fingerprint, salt)
+        parent_hash = hashes[-1] if hashes else None
+        if self._public and (parent_hash is None or parent_hash in self._public):
+            return self._hash_behind_public(parent_hash, salt, token_ids)
+        if parent_hash is None:
+            parent_hash = root_hash(self._model_fingerprint, salt)
         return self._hash_block(parent_hash, token_ids)
+
+    def publish(self, token_ids: Sequence[int]) -> None:
+        """Let all salts share the blocks of this prefix that are computed from now on."""
+        parent_hash = root_hash(self._model_fingerprint, PUBLIC_SALT)
+        size = self.block_size
+        for start in range(0, len(token_ids) // size * size, size):
+            parent_hash = self._hash_block(parent_hash, token_ids[start : start + size])
+            self._public.add(parent_hash)
+
+    def salt_of(self, own_hash: bytes, salt: bytes) -> bytes:
+        """Return the salt that a block of this hash is filed under, in a chain of ``salt``."""
+        return PUBLIC_SALT if own_hash in self._public else salt
 
     def match(
         self, hashes: Sequence[bytes], salt: bytes, token_ids: Sequence[int], max_tokens: int
@@ -73,7 +91,20 @@ class PrefixIndex:
         self, parent: Block | None, salt: bytes, token_ids: Sequence[int]
     ) -> PartialBlock | None:
         """Find the child of ``parent`` that shares most leading tokens; None when none does."""
-        return self._siblings.nearest(parent, salt, token_ids)
+        own = self._siblings.nearest(parent, salt, token_ids)
+        if not self._public or not (parent is None or parent.salt == PUBLIC_SALT):
+            return own
+        public = self._siblings.nearest(parent, PUBLIC_SALT, token_ids)
+        if own is None or public is None:
+            return own or public
+        return own if own.num_tokens >= public.num_tokens else public
+
+    def children(self) -> dict[Block | None, list[Block]]:
+        """List the cached blocks behind each block that has any; None has the first blocks."""
+        found: dict[Block | None, list[Block]] = {}
+        for block in self:
+            found.setdefault(block.parent, []).append(block)
+        return found
 
     def shadowed_by(self, block: Block) -> Block | None:
         """Give the tail that ``block`` holds all tokens of, if it stands next to it."""
@@ -103,6 +134,7 @@ class PrefixIndex:
             return known if self._holds(known, parent, salt, token_ids) else None
         block.block_hash, block.parent = own_hash, parent
         block.salt, block.token_ids = salt, token_ids
+        block.num_hits = 0
         if parent is not None:
             parent.num_children += 1
         self._by_hash[own_hash] = block
@@ -141,11 +173,25 @@ class PrefixIndex:
         parent: Block | None = None
         for i in range(min(len(hashes), max_tokens // self.block_size)):
             block = self._by_hash.get(hashes[i])
-            if block is None or not self._holds(block, parent, salt, self._tokens(token_ids, i)):
+            if block is None:
+                break
+            filed = self.salt_of(hashes[i], salt)
+            if not self._holds(block, parent, filed, self._tokens(token_ids, i)):
                 break
             matched.append(block)
             parent = block
         return matched
+
+    def _hash_behind_public(
+        self, parent_hash: bytes | None, salt: bytes, token_ids: Sequence[int]
+    ) -> bytes:
+        root = parent_hash or root_hash(self._model_fingerprint, PUBLIC_SALT)
+        own_hash = self._hash_block(root, token_ids)
+        if salt == PUBLIC_SALT or own_hash in self._public:
+            return own_hash
+        if parent_hash is None:
+            return self._hash_block(root_hash(self._model_fingerprint, salt), token_ids)
+        return self._hash_block(private_root(parent_hash, salt), token_ids)
 
     def _may_have_children(self, block: Block) -> bool:
         return block.indexed and len(block.token_ids) == self.block_size

@@ -26,9 +26,13 @@ from prefix_layer.messages import (
     Failed,
     Generate,
     GetStats,
+    GetTree,
     Hello,
+    Probe,
     Reset,
     Tokens,
+    Warm,
+    Warmed,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +105,7 @@ class Server:
 
     def _handle(self, owner: bytes, command: Command) -> None:
         match command:
-            case Generate():
+            case Generate() | Warm():
                 self._add(owner, command)
             case Abort(request_id):
                 if self._owners.pop(request_id, None) is not None:
@@ -109,24 +113,28 @@ class Server:
             case Hello(request_id):
                 answer = msgspec.structs.replace(self._engine.ready, request_id=request_id)
                 self._socket.send(owner, [answer])
-            case Reset(request_id):
-                self._engine.reset()
+            case Probe():
+                self._socket.send(owner, [self._engine.probe(command)])
+            case GetTree():
+                self._socket.send(owner, [self._engine.tree(command)])
+            case Reset(request_id, keep_pinned):
+                self._engine.reset(keep_pinned=keep_pinned)
                 self._socket.send(owner, [self._engine.stats(request_id)])
             case GetStats(request_id):
                 self._socket.send(owner, [self._engine.stats(request_id)])
 
-    def _add(self, owner: bytes, command: Generate) -> None:
+    def _add(self, owner: bytes, command: Generate | Warm) -> None:
         try:
-            failed = self._engine.add(command)
+            answer: Failed | Warmed | None = self._engine.add(command)
         except Exception as error:
             log.exception("engine refused a request")
-            failed = Failed(command.request_id, _line(error), "engine_error")
-        if failed is not None:
-            self._socket.send(owner, [failed])
+            answer = Failed(command.request_id, _line(error), "engine_error")
+        if answer is not None:
+            self._socket.send(owner, [answer])
         else:
             self._owners[command.request_id] = owner
 
-    def _step(self) -> Sequence[Tokens | Failed]:
+    def _step(self) -> Sequence[Tokens | Failed | Warmed]:
         try:
             events = self._engine.step()
         except Exception as error:
@@ -135,7 +143,7 @@ class Server:
         self._failed_steps = 0
         return events
 
-    def _fail_all(self, error: Exception) -> list[Failed]:
+    def _fail_all(self, error: Exception) -> list[Tokens | Failed | Warmed]:
         self._failed_steps += 1
         for request_id in self._owners:
             self._engine.abort(request_id)
@@ -143,7 +151,7 @@ class Server:
             raise error
         return [Failed(request_id, _line(error), "engine_error") for request_id in self._owners]
 
-    def _deliver(self, events: Sequence[Tokens | Failed]) -> None:
+    def _deliver(self, events: Sequence[Tokens | Failed | Warmed]) -> None:
         """Send each owner its part of the step; an empty batch says that the engine lives."""
         batches: dict[bytes, list[Event]] = {owner: [] for owner in self._owners.values()}
         for event in events:
@@ -151,7 +159,7 @@ class Server:
             if owner is None:
                 continue
             batches[owner].append(event)
-            if isinstance(event, Failed) or event.finish_reason is not None:
+            if not isinstance(event, Tokens) or event.finish_reason is not None:
                 del self._owners[event.request_id]
         for owner, batch in batches.items():
             self._socket.send(owner, batch)

@@ -5,7 +5,7 @@ from collections import Counter
 import torch
 
 from prefix_layer.block import Block, BlockCopy
-from prefix_layer.messages import FinishReason, Generate
+from prefix_layer.messages import FinishReason, Generate, Sampling, Warm
 
 
 class Sequence:
@@ -18,7 +18,8 @@ class Sequence:
     ```
     ``max_length`` bounds prompt and generated tokens together. ``num_cached_tokens`` is what the
     first admission found in the cache; a preempted sequence keeps it. ``pending_copy`` brings KV
-    that counts as computed to the first private block; the next step begins with it.
+    that counts as computed to the first private block; the next step begins with it. A sequence
+    with ``warm_up`` ends when its prompt is computed.
     """
 
     def __init__(self, command: Generate, context_length: int) -> None:
@@ -35,8 +36,18 @@ class Sequence:
         self.num_computed_tokens = 0
         self.num_cached_tokens: int | None = None
         self.times_passed_over = 0
+        self.warm_up: Warm | None = None
         self.generated_counts: Counter[int] = Counter()
         self.generator = _generator(command.sampling.seed)
+
+    @classmethod
+    def warming_up(cls, command: Warm, salt: bytes, context_length: int) -> "Sequence":
+        """Make a sequence that computes a prompt and generates nothing."""
+        sampling = Sampling(max_tokens=1, seed=0)
+        prefill = Generate(command.request_id, command.prompt, sampling, salt)
+        sequence = cls(prefill, context_length)
+        sequence.warm_up = command
+        return sequence
 
     def __repr__(self) -> str:
         return f"Sequence({self.request_id!r}, {self.num_computed_tokens}/{len(self.token_ids)})"

@@ -2,7 +2,14 @@
 
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
-from semantic_layer.counters import Counted, Counters, MemoryCounters, Window, open_counters
+from semantic_layer.counters import (
+    Counted,
+    Counters,
+    MemoryCounters,
+    Verdict,
+    Window,
+    open_counters,
+)
 from semantic_layer.embedding import Embedded, Embedder, Encoder, ThreadedEmbedder, load_encoder
 from semantic_layer.entry import Entry
 from semantic_layer.errors import (
@@ -93,6 +100,7 @@ __all__ = [
     "Thresholds",
     "Valkey",
     "VectorIndex",
+    "Verdict",
     "Window",
     "collection_name",
     "detect_intent",

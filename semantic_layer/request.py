@@ -27,7 +27,7 @@ class CacheControl:
 
     ``threshold`` (0..1) only ever makes a hit stricter. ``query_text`` replaces the last user
     message as the text that similarity is judged on; ``context`` names the documents an answer
-    rests on: a hit, exact or semantic, needs the same set.
+    rests on: a hit, exact or semantic, needs the same set. ``max_ttl_s`` bounds every TTL.
     """
 
     no_cache: bool = False
@@ -35,6 +35,7 @@ class CacheControl:
     only_if_cached: bool = False
     max_age_s: float | None = None
     ttl_s: float | None = None
+    max_ttl_s: float | None = None
     tags: tuple[str, ...] = ()
     threshold: float | None = None
     intent: str | None = None

@@ -40,6 +40,8 @@ class EntryWriter:
         """
         now = self._clock()
         ttl_s = self._policy.ttl_of(miss.judgement.intent, control.ttl_s)
+        if control.max_ttl_s is not None:
+            ttl_s = min(ttl_s, control.max_ttl_s)
         if ttl_s <= 0:
             return None
         entry = Entry(

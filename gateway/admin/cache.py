@@ -12,9 +12,9 @@ from gateway.admin.views import candidate_view, entry_view, reason_view, respons
 from gateway.answer import encode
 from gateway.api.connection import headers_of, parts_of, read_json
 from gateway.auth import PUBLIC, Tenant
+from gateway.call import Call
 from gateway.errors import BackendUnavailable, BadRequest
 from gateway.parts import Parts
-from gateway.pipeline import Call
 from gateway.wire.cache_admin import EntryRow, ImportResult, LookupBody, RowError, answer_of
 from gateway.wire.directives import read_directives
 from gateway.wire.openai import check_chat

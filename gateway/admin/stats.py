@@ -49,6 +49,7 @@ def _counters(stats: EngineStats) -> dict[str, Any]:
         "block_size": stats.block_size,
         "num_blocks": stats.num_blocks,
         "blocks": stats.blocks_by_state,
+        "pinned_blocks": stats.num_pinned_blocks,
         "bytes": stats.bytes_by_tier,
         "tokens": stats.tokens_by_source,
         "token_hit_rate": reused / tokens if tokens else None,

@@ -1,12 +1,12 @@
 """What the caches decided, as response headers."""
 
-from gateway.pipeline import CacheReport
+from gateway.call import CacheReport
 
 Header = tuple[bytes, bytes]
 
 
 def cache_headers(report: CacheReport) -> list[Header]:
-    """Return the ``x-strata-*`` headers and Age of an answer."""
+    """Return an answer's ``x-strata-*`` headers, Age, and what is left of the tenant's limits."""
     judgement = report.judgement
     headers = [(b"x-strata-cache", report.outcome.encode())]
     if judgement.intent is not None:
@@ -24,4 +24,5 @@ def cache_headers(report: CacheReport) -> list[Header]:
         headers.append((b"age", b"%d" % max(0, int(report.age_s))))
     if report.coalesced:
         headers.append((b"x-strata-coalesced", b"1"))
+    headers += [(name.encode(), value.encode()) for name, value in report.allowance]
     return headers

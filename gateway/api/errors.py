@@ -14,6 +14,7 @@ from gateway.errors import (
     BackendUnavailable,
     BadRequest,
     NotFound,
+    RateLimited,
     StrataError,
     Unauthorized,
     UpstreamStatus,
@@ -47,7 +48,7 @@ def _headers(error: StrataError) -> dict[str, str]:
     match error:
         case Unauthorized():
             return {"WWW-Authenticate": 'Bearer realm="strata"'}
-        case UpstreamStatus():
+        case UpstreamStatus() | RateLimited():
             return error.headers
         case BackendUnavailable():
             return {"Retry-After": "1"}

@@ -7,6 +7,7 @@ from litestar.params import FromPath
 from msgspec import Struct
 
 from gateway.api.connection import headers_of, parts_of
+from gateway.auth import Tenant
 from gateway.backends.base import ModelInfo
 from gateway.errors import ModelNotFound
 from gateway.parts import Parts
@@ -31,24 +32,26 @@ class ModelList(Struct, frozen=True):
 @get("/v1/models", tags=["models"])
 async def list_models(request: Request[Any, Any, Any]) -> ModelList:
     """List the local and the upstream models."""
-    return ModelList([_model(info) for info in _authorised(request).backends.models()])
+    parts, tenant = _authorised(request)
+    listed = parts.backends.models()
+    return ModelList([_model(info) for info in listed if tenant.rules.allows_model(info.model_id)])
 
 
 @get("/v1/models/{model_id:path}", tags=["models"])
 async def get_model(request: Request[Any, Any, Any], model_id: FromPath[str]) -> Model:
     """Describe one model; its name may hold slashes."""
     name = model_id.removeprefix("/")
-    found = _authorised(request).backends.find(name)
-    if found is None:
+    parts, tenant = _authorised(request)
+    found = parts.backends.find(name)
+    if found is None or not tenant.rules.allows_model(name):
         raise ModelNotFound(f"the model {name!r} does not exist", param="model")
     return _model(found[1])
 
 
-def _authorised(request: Request[Any, Any, Any]) -> Parts:
+def _authorised(request: Request[Any, Any, Any]) -> tuple[Parts, Tenant]:
     parts = parts_of(request.scope)
     headers = headers_of(request.scope)
-    parts.key_ring.tenant(headers.get("authorization"), headers.get("x-api-key"))
-    return parts
+    return parts, parts.key_ring.tenant(headers.get("authorization"), headers.get("x-api-key"))
 
 
 def _model(info: ModelInfo) -> Model:

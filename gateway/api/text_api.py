@@ -20,9 +20,10 @@ from gateway.api.connection import ClientGone, ClientWatch, headers_of, parts_of
 from gateway.api.errors import log_unexpected
 from gateway.auth import Tenant
 from gateway.backends.base import Event
+from gateway.call import Call
 from gateway.errors import StrataError
 from gateway.parts import Parts
-from gateway.pipeline import Call, Reply
+from gateway.pipeline import Reply
 from gateway.wire.directives import CONTROL_HEADERS, StrataField, read_directives
 
 _READ_HEADERS = frozenset(

@@ -2,13 +2,22 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from gateway.cli.lazy import LazyGroup
 from gateway.cli.options import config_option, json_option, settings_of
 from gateway.cli.output import print_table
-from gateway.keys_file import KeysFileError, add_key, list_keys, revoke_key
+from gateway.keys_file import (
+    KeysFileError,
+    add_key,
+    list_keys,
+    read_keys_file,
+    revoke_key,
+    set_rules,
+)
+from gateway.rules import TenantRules
 
 _HERE = "gateway.cli.keys"
 
@@ -26,10 +35,12 @@ file_option = click.option(
         "add": f"{_HERE}:add",
         "list": f"{_HERE}:list_",
         "revoke": f"{_HERE}:revoke",
+        "limit": f"{_HERE}:limit",
+        "rules": f"{_HERE}:rules",
     },
 )
 def keys() -> None:
-    """Add, list and revoke API keys."""
+    """Add, list and revoke API keys; set what their tenants may do."""
 
 
 @click.command("add")
@@ -71,6 +82,61 @@ def revoke(key_id: str, config: Path | None, path: Path | None) -> None:
     """Take the key with this id out; a running gateway refuses it within a second or two."""
     revoke_key(_keys_file(config, path), key_id)
     click.echo(f"{key_id} is revoked", err=True)
+
+
+@click.command("limit")
+@click.argument("tenant")
+@click.option("--requests-per-minute", type=int, help="Every request counts.")
+@click.option("--tokens-per-minute", type=int, help="Tokens that a model processed.")
+@click.option("--tokens-per-day", type=int, help="The same, by days of UTC.")
+@click.option("--tokens-per-month", type=int, help="The same, by months of UTC.")
+@click.option("--max-concurrent", type=int, help="Requests that run at once, per gateway.")
+@click.option("--model", "models", multiple=True, help="Allowed model or pattern; repeatable.")
+@click.option("--namespace", "namespaces", multiple=True, help="Allowed namespace; repeatable.")
+@click.option("--cache", type=click.Choice(["on", "read", "off"]), help="Use of the caches.")
+@click.option("--semantic", type=bool, help="Whether semantic hits are served.")
+@click.option("--max-ttl-s", type=float, help="Longest life of an answer, in seconds.")
+@click.option("--clear", multiple=True, metavar="RULE", help="Take a rule away; repeatable.")
+@config_option
+@file_option
+@json_option
+def limit(
+    tenant: str,
+    config: Path | None,
+    path: Path | None,
+    clear: tuple[str, ...],
+    *,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Set what TENANT may do, or with '*' all tenants without rules of their own.
+
+    A running gateway obeys within a second or two.
+    """
+    changes = {name: value for name, value in given.items() if value not in (None, ())}
+    changes |= dict.fromkeys(name.replace("-", "_") for name in clear)
+    if not changes:
+        raise KeysFileError("nothing to change: name a limit, or --clear RULE")
+    kept = set_rules(_keys_file(config, path), tenant, changes)
+    _print_rules({tenant: kept}, as_json=as_json)
+
+
+@click.command("rules")
+@config_option
+@file_option
+@json_option
+def rules(config: Path | None, path: Path | None, *, as_json: bool) -> None:
+    """Show the rules of all tenants that have some."""
+    _print_rules(read_keys_file(_keys_file(config, path)).rules, as_json=as_json)
+
+
+def _print_rules(rules_of: dict[str, TenantRules], *, as_json: bool) -> None:
+    tables = {tenant: kept.changed() for tenant, kept in rules_of.items()}
+    if as_json:
+        click.echo(json.dumps(tables))
+        return
+    rows = [(t, name, json.dumps(v)) for t, table in tables.items() for name, v in table.items()]
+    print_table(("tenant", "rule", "value"), rows)
 
 
 def _keys_file(config: Path | None, path: Path | None) -> Path:

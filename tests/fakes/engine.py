@@ -86,7 +86,7 @@ class FakeEngine:
         states = {"free": 64 - active, "cached": 0, "active": active}
         return EngineStats(request_id, 16, 64, states, {}, {}, {}, 0, active, active)
 
-    def reset(self) -> None:
+    def reset(self, *, keep_pinned: bool = False) -> None:
         return
 
 

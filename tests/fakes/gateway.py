@@ -18,11 +18,12 @@ from gateway.flight import FlightGroup
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
+from gateway.quotas import Quotas
 from gateway.record import RequestRecord
 from gateway.settings import LogSettings, Settings
 from gateway.stats import TrafficStats
 from gateway.write_back import WriteBack
-from semantic_layer import MemoryResponseStore, MemoryVectorIndex, SemanticCache
+from semantic_layer import MemoryCounters, MemoryResponseStore, MemoryVectorIndex, SemanticCache
 from tests.fakes.tcp import listening
 
 QUIET = Settings(log=LogSettings(level="error", format="json"))
@@ -50,6 +51,7 @@ class MemoryGateway:
             metrics.record(request)
             stats.record(request)
 
+        quotas = Quotas(MemoryCounters())
         self.parts = Parts(
             settings=settings,
             key_ring=KeyRing(settings.api_keys_file),
@@ -58,12 +60,14 @@ class MemoryGateway:
                 backends=backends,
                 flights=self.flights,
                 write_back=self.write_back,
+                quotas=quotas,
                 on_record=record,
             ),
             embeddings=Embeddings(
                 cache=cache,
                 backends=backends,
                 write_back=self.write_back,
+                quotas=quotas,
                 on_record=record,
             ),
             cache=cache,
@@ -71,6 +75,7 @@ class MemoryGateway:
             engine=None,
             metrics=metrics,
             stats=stats,
+            quotas=quotas,
         )
 
     def app(self, **parts: Any) -> Litestar:

@@ -4,7 +4,8 @@ from typing import Self
 
 from gateway.answer import Answer, Choice
 from gateway.backends.base import Usage
-from gateway.pipeline import CacheReport, Call, Reply
+from gateway.call import CacheReport, Call
+from gateway.pipeline import Reply
 from gateway.record import RequestRecord
 from semantic_layer import CacheQuery, Judgement
 

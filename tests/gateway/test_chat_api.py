@@ -10,9 +10,9 @@ import pytest
 
 from gateway.auth import KeyRing
 from gateway.backends.base import Delta, Event, Final, Finish, TokenLogprob, TopLogprob, Usage
+from gateway.call import CacheReport
 from gateway.errors import BackendError, BackendUnavailable, ContextTooLong, UpstreamStatus
 from gateway.keys_file import add_key
-from gateway.pipeline import CacheReport
 from gateway.settings import Settings
 from semantic_layer import Judgement
 from tests.fakes.backends import FakeBackend, whole

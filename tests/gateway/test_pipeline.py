@@ -9,14 +9,17 @@ import pytest
 from gateway.auth import Tenant
 from gateway.backends.base import Delta, Event, Final, Finish, Usage
 from gateway.backends.routing import Backends
+from gateway.call import Call
 from gateway.errors import BackendError, ModelNotFound, NotCached
 from gateway.flight import FlightGroup
-from gateway.pipeline import Call, Pipeline, Reply
+from gateway.pipeline import Pipeline, Reply
+from gateway.quotas import Quotas
 from gateway.record import RequestRecord
 from gateway.stats import counted_as
 from gateway.write_back import WriteBack
 from semantic_layer import (
     CacheControl,
+    MemoryCounters,
     MemoryResponseStore,
     MemoryVectorIndex,
     Selector,
@@ -50,6 +53,7 @@ class Gateway:
             cache=self.cache,
             backends=Backends([backend]),
             flights=self.flights,
+            quotas=Quotas(MemoryCounters()),
             write_back=self.write_back,
             on_record=self.records.append,
         )

@@ -98,7 +98,7 @@ def test_every_command_is_listed() -> None:
     rows = re.findall(r"^\| (`strata .+?) \|", section("Commands"), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(?:strata )?(\w+)", row)}
     assert set(COMMANDS) <= named
-    groups = {"prepare", "list", "verify", "add", "revoke"}
+    groups = {"prepare", "list", "verify", "add", "revoke", "limit", "rules"}
     assert named <= set(COMMANDS) | groups
 
 

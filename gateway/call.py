@@ -1,0 +1,130 @@
+"""One call and what becomes of it: clocked, counted once, however it ends. Knows no HTTP."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from gateway.auth import Tenant
+from gateway.backends.base import Delta, Event, Usage
+from gateway.errors import Forbidden, NotCached, RateLimited
+from gateway.quotas import Allowance, Ticket
+from gateway.record import CacheOutcome, End, RequestRecord
+from semantic_layer import CacheControl, Judgement
+
+HITS = ("exact", "semantic")
+
+OnRecord = Callable[[RequestRecord], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One validated request; ``body`` is its JSON without ``strata``, ``api`` names its shape."""
+
+    request_id: str
+    tenant: Tenant
+    model: str
+    body: dict[str, Any]
+    control: CacheControl
+    route: str
+    namespace: str = ""
+    api: str = "chat"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheReport:
+    """What the response headers say about the caches."""
+
+    outcome: CacheOutcome
+    judgement: Judgement
+    entry_id: str | None = None
+    age_s: float | None = None
+    coalesced: bool = False
+    allowance: Allowance = ()
+
+
+class Watch:
+    """Clocks one call and records it exactly once, however it ends."""
+
+    def __init__(self, call: Call, on_record: OnRecord) -> None:
+        self.report = CacheReport("miss", Judgement())
+        self._call = call
+        self._on_record: OnRecord | None = on_record
+        self._started = time.perf_counter()
+        self._ttft_s: float | None = None
+        self._usage: Usage | None = None
+        self._num_deltas = 0
+        self.ticket: Ticket | None = None
+
+    @property
+    def allowance(self) -> Allowance:
+        """What is left of the tenant's limits."""
+        return self.ticket.allowance if self.ticket else ()
+
+    def saw(self, event: Event) -> None:
+        """Take note of an event that is given to the caller."""
+        if isinstance(event, Delta):
+            self._num_deltas += 1
+            if self._ttft_s is None:
+                self._ttft_s = time.perf_counter() - self._started
+        usage = getattr(event, "usage", None)
+        if usage is not None:
+            self._usage = usage
+
+    def completed(self, usage: Usage) -> None:
+        """Take note of a whole answer's counts."""
+        self._usage = usage
+
+    def failed(self, error: BaseException) -> None:
+        """Record a call that raised."""
+        if isinstance(error, NotCached):  # a plain miss; without usage it has no first token
+            self._record("ok")
+        elif isinstance(error, (Forbidden, RateLimited)):
+            self._record("rejected")
+        else:
+            self._record("error" if isinstance(error, Exception) else "aborted")
+
+    def aborted(self) -> None:
+        """Record a call that was given up, unless it has been recorded."""
+        self._record("aborted")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self.failed(error)
+        else:
+            self._record("ok" if self._usage is not None else "aborted")
+
+    def _record(self, end: End) -> None:
+        if self._on_record is None:
+            return
+        on_record, self._on_record = self._on_record, None
+        if self.ticket is not None:
+            self.ticket.end(self._num_generated_tokens())
+        seconds = time.perf_counter() - self._started
+        is_whole = end == "ok" and self._usage is not None
+        on_record(
+            RequestRecord(
+                request_id=self._call.request_id,
+                route=self._call.route,
+                tenant=self._call.tenant.name,
+                model=self._call.model,
+                intent=self.report.judgement.intent,
+                outcome=self.report.outcome,
+                end=end,
+                seconds=seconds,
+                ttft_s=seconds if self._ttft_s is None and is_whole else self._ttft_s,
+                usage=self._usage,
+                coalesced=self.report.coalesced,
+            )
+        )
+
+    def _num_generated_tokens(self) -> int:
+        """Return the tokens a model processed for this call; of an aborted one what was seen."""
+        if self.report.outcome in HITS or self.report.coalesced:
+            return 0
+        if self._usage is None:
+            return self._num_deltas
+        return self._usage.prompt_tokens + self._usage.completion_tokens

@@ -1,0 +1,48 @@
+"""What happens to cached blocks, told to whoever listens. Knows no sockets and no tensors."""
+
+from typing import Literal, Protocol
+
+from prefix_layer.block import Block
+
+Departure = Literal["evicted", "forgotten", "replaced"]
+
+
+class BlockListener(Protocol):
+    """Hears of every block that enters or leaves the index, in the order it happens."""
+
+    def stored(self, block: Block) -> None:
+        """Take note of a block that can be found from now on."""
+        ...
+
+    def removed(self, block: Block, why: Departure) -> None:
+        """Take note of a block, still whole, that is about to leave.
+
+        ``evicted`` made room for others, ``forgotten`` was asked for, ``replaced`` goes on in a
+        block that holds more.
+        """
+        ...
+
+
+class EvictedHashes:
+    """The last ``limit`` blocks that had to make room, by their hashes."""
+
+    def __init__(self, limit: int = 1 << 15) -> None:
+        self._limit = limit
+        self._hashes: dict[bytes, None] = {}
+
+    def __contains__(self, own_hash: bytes) -> bool:
+        return own_hash in self._hashes
+
+    def stored(self, block: Block) -> None:
+        """Strike out a block that came back."""
+        assert block.block_hash is not None
+        self._hashes.pop(block.block_hash, None)
+
+    def removed(self, block: Block, why: Departure) -> None:
+        """Remember a block that was evicted; the oldest of too many is struck out."""
+        if why != "evicted":
+            return
+        assert block.block_hash is not None
+        self._hashes[block.block_hash] = None
+        if len(self._hashes) > self._limit:
+            del self._hashes[next(iter(self._hashes))]
