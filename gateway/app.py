@@ -27,6 +27,7 @@ from gateway.api.connection import headers_of, parts_of
 from gateway.api.embeddings import create_embeddings
 from gateway.api.errors import EXCEPTION_HANDLERS
 from gateway.api.health import live, metrics, ready
+from gateway.api.messages import count_tokens, create_message
 from gateway.api.models import get_model, list_models
 from gateway.auth import check_exposure
 from gateway.lifespan import open_parts
@@ -51,6 +52,8 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
     app = Litestar(
         route_handlers=[
             create_chat_completion,
+            create_message,
+            count_tokens,
             create_embeddings,
             list_models,
             get_model,

@@ -139,6 +139,10 @@ async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClie
             max_sequences=local.max_sequences,
             eviction=local.eviction,
             prefix_caching=local.prefix_caching == "on",
+            host_kv_bytes=local.host_kv_bytes,
+            disk_kv_bytes=local.disk_kv_bytes,
+            kv_dir=(local.kv_dir or settings.data_dir / "kv").absolute(),
+            kv_codec=local.kv_codec,
         )
     )
     stack.push_async_callback(engine.close)

@@ -209,6 +209,12 @@ class _EngineCollector(Collector):
             ("strata_prefix_evictions", "Blocks pushed out of a tier", "tier"): (
                 stats.evictions_by_tier
             ),
+            ("strata_prefix_failures", "Blocks a tier could not keep or give", "tier"): (
+                stats.failures_by_tier
+            ),
+            ("strata_prefix_broken", "KV files that were damaged or foreign", "tier"): (
+                stats.broken_by_tier
+            ),
         }
         for (name, text, label), values in counters.items():
             yield _filled(CounterMetricFamily(name, text, labels=[label]), values)

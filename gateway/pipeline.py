@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from gateway.answer import Answer, Assembler, decode, encode
-from gateway.backends.base import Backend, Event, ModelInfo, Work
+from gateway.backends.base import Backend, Event, ModelInfo, Usage, Work
 from gateway.backends.routing import Backends
 from gateway.call import CacheReport, Call, OnRecord, Watch
 from gateway.errors import BackendError, ModelNotFound, NotCached
@@ -44,6 +44,11 @@ class Reply:
         self._source = source
         self._watch = watch
         self._replay_tokens_per_s = replay_tokens_per_s
+
+    @property
+    def known_usage(self) -> Usage | None:
+        """What the answer cost, where that is known before it is read."""
+        return self._source.usage if isinstance(self._source, Answer) else None
 
     async def events(self) -> AsyncIterator[Event]:
         """Give the events; closing early aborts the work nobody else listens to.

@@ -24,7 +24,6 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
-NotYet = Annotated[int, msgspec.Meta(ge=0, le=0)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 StoreUrl = Annotated[
     str,
@@ -77,7 +76,11 @@ class EmbedderSettings:
 
 @dataclass(frozen=True, slots=True)
 class LocalSettings:
-    """Local model and its KV prefix cache; ``model = "none"`` runs without one."""
+    """Local model and its KV prefix cache; ``model = "none"`` runs without one.
+
+    KV that leaves the pool is kept in ``host_kv_bytes`` of memory and ``disk_kv_bytes`` of
+    ``kv_dir``, which several engines may share; None is a folder in the data folder.
+    """
 
     model: Name = "bundled"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
@@ -86,8 +89,10 @@ class LocalSettings:
     kv_tokens: Count = 32768
     eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "lru"
     prefix_caching: Literal["on", "off"] = "on"
-    host_kv_bytes: NotYet = 0
-    disk_kv_bytes: NotYet = 0
+    host_kv_bytes: Bytes = 0
+    disk_kv_bytes: Bytes = 0
+    kv_dir: Path | None = None
+    kv_codec: Literal["none", "int8"] = "none"
     max_sequences: Count = 32
     max_batch_tokens: Count = 512
     default_max_tokens: Count = 1024

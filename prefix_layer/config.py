@@ -8,6 +8,8 @@ import msgspec
 
 EvictionName = Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"]
 
+CodecName = Literal["none", "int8"]
+
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
@@ -15,6 +17,9 @@ class EngineConfig:
 
     ``kv_tokens`` is the device pool's size in tokens, rounded down to whole blocks;
     ``max_batch_tokens`` bounds the tokens of one step, ``max_sequences`` those that run at once.
+    ``host_kv_bytes`` and ``disk_kv_bytes`` bound what is kept of KV that leaves the device, 0 for
+    nothing; ``kv_dir`` is the disk's folder, which engines may share. ``kv_codec`` is how it is
+    kept. Kept KV is loaded when that was measured to be faster than computing it, or ``always``.
     """
 
     model_path: Path
@@ -27,6 +32,11 @@ class EngineConfig:
     eviction: EvictionName = "lru"
     prefix_caching: bool = True
     num_threads: int | None = None
+    host_kv_bytes: int = 0
+    disk_kv_bytes: int = 0
+    kv_dir: Path | None = None
+    kv_codec: CodecName = "none"
+    kv_load: Literal["measured", "always"] = "measured"
 
 
 def encode_config(config: EngineConfig) -> str:

@@ -1,8 +1,11 @@
 """The single-threaded core: schedule → run → sample → commit. Knows no sockets and no text."""
 
-import torch
+import time
 
-from prefix_layer.block_events import EvictedHashes
+import torch
+from torch import Tensor
+
+from prefix_layer.block_events import BlockListener, EvictedHashes
 from prefix_layer.block_pool import BlockPool
 from prefix_layer.config import EngineConfig
 from prefix_layer.errors import FailureCode, ModelLoadError
@@ -30,9 +33,13 @@ from prefix_layer.sampler import Choice, sample
 from prefix_layer.scheduler import Scheduler
 from prefix_layer.self_check import check_agreement, paged_logits, probe_tokens, reference_logits
 from prefix_layer.sequence import Sequence
+from prefix_layer.tiers import open_tiers
 from prefix_layer.warm import Operator
 
 _MIN_SLOTS = 2
+_LOAD_WAIT_S = 0.02
+_COPIES_A_STEP = 2
+_COPIES_AT_REST = 32
 
 
 class Engine:
@@ -55,11 +62,15 @@ class Engine:
         self._config = config
         self._model = load_model(config)
         self._kv = _allocate(self._model, num_blocks * config.block_size)
-        index = PrefixIndex(config.block_size, self._model.fingerprint)
+        self._tiers = open_tiers(config, self._views, self._model.fingerprint)
+        index = PrefixIndex(config.block_size, _kv_fingerprint(self._model, config))
         evicted = EvictedHashes()
-        self._pool = BlockPool(num_blocks, index, policy, [evicted])
-        self._cache = PrefixCache(self._pool, enabled=config.prefix_caching)
-        self._operator = Operator(self._pool, self._cache, evicted)
+        listeners: list[BlockListener] = [evicted]
+        if self._tiers is not None:
+            listeners.append(self._tiers)
+        self._pool = BlockPool(num_blocks, index, policy, listeners)
+        self._cache = PrefixCache(self._pool, enabled=config.prefix_caching, tiers=self._tiers)
+        self._operator = Operator(self._pool, self._cache, evicted, self._tiers)
         self._scheduler = Scheduler(
             self._cache, config.block_size, config.max_batch_tokens, config.max_sequences
         )
@@ -106,9 +117,14 @@ class Engine:
 
     def step(self) -> list[Tokens | Failed | Warmed]:
         """Compute one batch; return what it gave to each sequence that got a token or ended."""
+        if self._tiers is not None:
+            self._tiers.begin_step()
+            self._tiers.write_through(_COPIES_A_STEP)
         batch = self._scheduler.schedule()
         if batch is None:
+            self._wait_for_tiers()
             return []
+        begin = time.perf_counter()
         self._runner.copy(batch.copies)
         logits = self._runner.run(batch.chunks)
         reached = [i for i, chunk in enumerate(batch.chunks) if chunk.reaches_end]
@@ -120,11 +136,19 @@ class Engine:
             self._cache.commit(chunk.sequence, chunk.num_tokens)
         self._batch_tokens = batch.num_tokens
         self._num_computed_tokens += batch.num_tokens
+        if self._tiers is not None:
+            self._tiers.saw_step(batch.num_tokens, time.perf_counter() - begin)
         emitted = [self._emit(s, choice) for s, choice in zip(sampled, choices, strict=True)]
         return [*emitted, *map(self._end_warm_up, warm)]
 
+    def rest(self) -> None:
+        """Use a moment without work to copy reused blocks to the tiers."""
+        if self._tiers is not None and not self.has_work:
+            self._tiers.write_through(_COPIES_AT_REST)
+
     def stats(self, request_id: str) -> EngineStats:
         """Read the counters."""
+        tiers = self._tiers
         by_state = self._pool.count_by_state()
         block_bytes = self._kv.bytes_per_slot * self._config.block_size
         return EngineStats(
@@ -132,12 +156,21 @@ class Engine:
             block_size=self._config.block_size,
             num_blocks=len(self._pool.blocks),
             blocks_by_state={str(state): count for state, count in by_state.items()},
-            bytes_by_tier={"device": (by_state["cached"] + by_state["active"]) * block_bytes},
+            bytes_by_tier={
+                "device": (by_state["cached"] + by_state["active"]) * block_bytes,
+                **(tiers.bytes_by_tier() if tiers else {}),
+            },
             tokens_by_source={
                 "device": self._scheduler.num_reused_tokens,
+                **(tiers.tokens_by_tier() if tiers else {}),
                 "computed": self._num_computed_tokens,
             },
-            evictions_by_tier={"device": self._pool.num_evicted},
+            evictions_by_tier={
+                "device": self._pool.num_evicted,
+                **(tiers.evictions_by_tier() if tiers else {}),
+            },
+            failures_by_tier=tiers.failures_by_tier() if tiers else {},
+            broken_by_tier=tiers.broken_by_tier() if tiers else {},
             num_waiting=len(self._scheduler.waiting),
             num_running=len(self._scheduler.running),
             batch_tokens=self._batch_tokens,
@@ -145,10 +178,17 @@ class Engine:
         )
 
     def reset(self, *, keep_pinned: bool = False) -> None:
-        """Forget every cached block that no running sequence holds, pinned ones too."""
+        """Forget all cached KV that no running sequence holds: pinned blocks and tiers too."""
         if not keep_pinned:
             self._operator.pins.unpin_all()
         self._pool.forget_unused()
+        if self._tiers is not None:
+            self._tiers.reset()
+
+    def close(self) -> None:
+        """Stop the thread that serves the disk."""
+        if self._tiers is not None:
+            self._tiers.close()
 
     def check_invariants(self) -> None:
         """Assert that blocks, index and sequences agree with each other."""
@@ -159,8 +199,18 @@ class Engine:
             room = len(sequence.block_table) * self._config.block_size
             assert sequence.num_computed_tokens <= room, f"{sequence} computed beyond its blocks"
             assert sequence.num_computed_tokens < len(sequence.token_ids), f"{sequence} is idle"
+        if self._tiers is not None:
+            sequences = [*running, *self._scheduler.waiting]
+            self._tiers.check_invariants([s.fetch for s in sequences if s.fetch])
         for sequence in self._scheduler.waiting:
             assert not sequence.held_blocks, f"{sequence} waits and holds blocks"
+
+    def _views(self, block_id: int) -> list[Tensor]:
+        return self._kv.block(block_id, self._config.block_size)
+
+    def _wait_for_tiers(self) -> None:
+        if self._tiers is not None and self.has_work:
+            self._tiers.wait(_LOAD_WAIT_S)
 
     def _emit(self, sequence: Sequence, choice: Choice | None) -> Tokens | Failed:
         if choice is None:
@@ -228,6 +278,12 @@ class Engine:
             block_size=self._config.block_size,
             num_blocks=num_blocks,
         )
+
+
+def _kv_fingerprint(model: LoadedModel, config: EngineConfig) -> str:
+    """Name what a block's KV depends on: KV that was rounded is other KV."""
+    lossy = config.kv_codec != "none" and bool(config.host_kv_bytes or config.disk_kv_bytes)
+    return f"{model.fingerprint}+{config.kv_codec}" if lossy else model.fingerprint
 
 
 def _num_blocks(config: EngineConfig) -> int:

@@ -188,11 +188,13 @@ class EngineStats(msgspec.Struct, frozen=True, tag=True):
     num_blocks: int
     blocks_by_state: dict[str, int]  # free, cached, active; they sum to num_blocks
     bytes_by_tier: dict[str, int]
-    tokens_by_source: dict[str, int]  # device, computed
+    tokens_by_source: dict[str, int]  # device, host, disk, computed
     evictions_by_tier: dict[str, int]
     num_waiting: int
     num_running: int
     batch_tokens: int  # tokens of the last step
+    failures_by_tier: dict[str, int] = {}
+    broken_by_tier: dict[str, int] = {}
     num_pinned_blocks: int = 0  # of the active ones
 
 

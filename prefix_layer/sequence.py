@@ -6,6 +6,7 @@ import torch
 
 from prefix_layer.block import Block, BlockCopy
 from prefix_layer.messages import FinishReason, Generate, Sampling, Warm
+from prefix_layer.tiers.kv_tiers import Fetch
 
 
 class Sequence:
@@ -18,8 +19,9 @@ class Sequence:
     ```
     ``max_length`` bounds prompt and generated tokens together. ``num_cached_tokens`` is what the
     first admission found in the cache; a preempted sequence keeps it. ``pending_copy`` brings KV
-    that counts as computed to the first private block; the next step begins with it. A sequence
-    with ``warm_up`` ends when its prompt is computed.
+    that counts as computed to the first private block; the next step begins with it. ``fetch``
+    brings the blocks behind the computed ones from a tier; nothing is computed before it ends. A
+    sequence with ``warm_up`` ends when its prompt is computed.
     """
 
     def __init__(self, command: Generate, context_length: int) -> None:
@@ -32,10 +34,12 @@ class Sequence:
         self.block_table: list[Block] = []
         self.block_hashes: list[bytes] = []
         self.pending_copy: BlockCopy | None = None
+        self.fetch: Fetch | None = None
         self.num_shared_blocks = 0
         self.num_computed_tokens = 0
         self.num_cached_tokens: int | None = None
         self.times_passed_over = 0
+        self.was_preempted = False
         self.warm_up: Warm | None = None
         self.generated_counts: Counter[int] = Counter()
         self.generator = _generator(command.sampling.seed)

@@ -54,6 +54,8 @@ def _counters(stats: EngineStats) -> dict[str, Any]:
         "tokens": stats.tokens_by_source,
         "token_hit_rate": reused / tokens if tokens else None,
         "evictions": stats.evictions_by_tier,
+        "failures": stats.failures_by_tier,
+        "broken_files": stats.broken_by_tier,
         "waiting": stats.num_waiting,
         "running": stats.num_running,
         "batch_tokens": stats.batch_tokens,

@@ -144,6 +144,19 @@ class Backend(Protocol):
 
 
 @runtime_checkable
+class CountsTokens(Protocol):
+    """A backend that knows how many tokens a prompt has before it is asked to answer."""
+
+    async def count_tokens(self, work: Work) -> int:
+        """Return the number of tokens of the whole prompt.
+
+        Raises:
+            BadRequest: the request cannot be served as it is.
+        """
+        ...
+
+
+@runtime_checkable
 class OpenBackend(Backend, Protocol):
     """A backend that also serves models it does not list."""
 

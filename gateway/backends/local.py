@@ -99,6 +99,16 @@ class LocalBackend:
                 yield event
         yield Final(_usage(len(prompt), choices))
 
+    async def count_tokens(self, work: Work) -> int:
+        """Return the number of tokens of the whole prompt.
+
+        Raises:
+            BadRequest: the request cannot be served as it is.
+        """
+        refuse_unsupported(work.body)
+        loop = asyncio.get_running_loop()
+        return len(await loop.run_in_executor(self._threads, self._encode, work.body))
+
     async def health(self) -> PartHealth:
         """Say whether requests can be served now."""
         state = _HEALTH_STATES[self._client.state]
