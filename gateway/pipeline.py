@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import msgspec
 
@@ -160,7 +161,7 @@ class Pipeline:
             tenant=call.tenant.name,
             namespace=call.namespace,
             model=call.model,
-            model_fingerprint=found[1].fingerprint if found else UNKNOWN_FINGERPRINT,
+            model_fingerprint=_fingerprint(found[1], call) if found else UNKNOWN_FINGERPRINT,
             request=call.body,
             api=call.api,
         )
@@ -218,9 +219,10 @@ class Pipeline:
     ) -> AsyncIterator[Event]:
         backend, info = found
         assembler = Assembler()
-        events = backend.stream(
-            Work(call.request_id, info.model_id, call.body, call.tenant.salt, call.api)
+        work = Work(
+            call.request_id, info.model_id, call.body, call.tenant.salt, call.headers, call.api
         )
+        events = self._backends.stream(backend, work)
         async for event in events:
             assembler.add(event)
             answer = assembler.answer
@@ -254,6 +256,14 @@ async def _start(listener: Listener) -> _Started:
         return _Started(await anext(listener), listener)
     except StopAsyncIteration:
         raise BackendError("the backend gave no answer") from None
+
+
+def _fingerprint(info: ModelInfo, call: Call) -> str:
+    """Return the model's fingerprint, with the client's headers that go along to it."""
+    sent = [(name, call.headers[name]) for name in info.relayed if name in call.headers]
+    if not sent:
+        return info.fingerprint
+    return f"{info.fingerprint}+{blake2b(msgspec.json.encode(sent), digest_size=16).hexdigest()}"
 
 
 def _hit_report(hit: Hit) -> CacheReport:
