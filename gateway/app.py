@@ -23,6 +23,7 @@ from gateway.admin.guard import AdminGuard
 from gateway.admin.stats import prefix, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.api.chat import create_chat_completion
+from gateway.api.completions import create_completion
 from gateway.api.connection import headers_of, parts_of
 from gateway.api.embeddings import create_embeddings
 from gateway.api.errors import EXCEPTION_HANDLERS
@@ -51,6 +52,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
     app = Litestar(
         route_handlers=[
             create_chat_completion,
+            create_completion,
             create_embeddings,
             list_models,
             get_model,

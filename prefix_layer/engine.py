@@ -175,6 +175,7 @@ class Engine:
             logprobs=None if choice.logprob is None else [choice.logprob],
             finish_reason=finish_reason,
             num_cached_tokens=sequence.num_cached_tokens or 0,
+            prompt_logprobs=sequence.first_prompt_logprobs,
         )
 
     def _end_warm_up(self, sequence: Sequence) -> Warmed | Failed:

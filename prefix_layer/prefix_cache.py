@@ -24,7 +24,7 @@ class PrefixCache:
 
         At least one token is always left to compute: its logits give the next one.
         """
-        if not self._enabled:
+        if not self._enabled or sequence.wants_prompt_logits:
             return PrefixMatch([], None, 0)
         index = self._pool.index
         index.extend_hashes(sequence.block_hashes, sequence.salt, sequence.token_ids)
