@@ -203,7 +203,7 @@ class NarrowKernel:
         return out
 
     def _scratch_for(self, k: int) -> int:
-        """Return the address of room for rows of ``k`` and their sums; one call uses it at a time."""
+        """Return the address of room for rows of ``k`` and their sums, for one call at a time."""
         if self._scratch.numel() < MAX_ROWS * (k + k // GROUP):
             self._scratch = torch.empty(MAX_ROWS * (k + k // GROUP))
         return self._scratch.data_ptr()
