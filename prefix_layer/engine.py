@@ -16,11 +16,8 @@ from prefix_layer.errors import FailureCode, ModelLoadError
 from prefix_layer.eviction import EvictionPolicy, TtlPolicy, make_policy
 from prefix_layer.grammar import GrammarCompiler
 from prefix_layer.kv_cache import PagedKVCache
-<<<<<<< HEAD
 from prefix_layer.lean import find_layers, lean_layers
-=======
 from prefix_layer.masker import Masker
->>>>>>> main
 from prefix_layer.messages import (
     EngineStats,
     Failed,
