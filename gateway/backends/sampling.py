@@ -51,9 +51,6 @@ def refuse_unsupported(body: dict[str, Any]) -> None:
         raise _unsupported("tool_choice")
     if body.get("functions") and body.get("function_call") != "none":
         raise _unsupported("functions")
-    response_format = body.get("response_format")
-    if response_format is not None and response_format != {"type": "text"}:
-        raise _unsupported("response_format")
     if body.get("audio") or any(kind != "text" for kind in body.get("modalities") or []):
         raise _unsupported("modalities")
 
