@@ -6,7 +6,7 @@ Source: measured, one core, 16 connections: 14,800 requests/s so against 9,200 t
 own handler call.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -149,6 +149,7 @@ class TextApi:
             route=self._route,
             namespace=directives.namespace,
             api=asked.api,
+            headers=relayed(arrival.headers, arrival.parts),
         )
         return call, asked
 
@@ -169,10 +170,18 @@ async def read_arrival(scope: Scope, receive: Receive) -> Arrival:
         StrataError: an unknown key, or a body that is none of ours.
         ClientGone: the client left before the body was complete.
     """
-    parts, headers = parts_of(scope), headers_of(scope, _READ_HEADERS)
+    parts = parts_of(scope)
+    wanted = _READ_HEADERS | parts.relayed_headers if parts.relayed_headers else _READ_HEADERS
+    headers = headers_of(scope, wanted)
     tenant = parts.key_ring.tenant(headers.get("authorization"), headers.get("x-api-key"))
     data = await read_json(receive, headers, parts.settings.max_body_bytes)
     return Arrival(data, headers, tenant, parts)
+
+
+def relayed(headers: Mapping[str, str], parts: Parts) -> dict[str, str]:
+    """Return the headers that some upstream relays; names are lower case."""
+    names = (name.decode() for name in parts.relayed_headers)
+    return {name: headers[name] for name in names if name in headers}
 
 
 async def send_json(send: Send, body: bytes, more_headers: Sequence[Header] = ()) -> None:
