@@ -37,6 +37,11 @@ class CallingChoice:
         return self._choice.num_cached_tokens
 
     @property
+    def token_ids(self) -> list[int]:
+        """All generated tokens so far."""
+        return self._choice.token_ids
+
+    @property
     def stop(self) -> str | None:
         """The stop string that ended the text."""
         return self._stops.stop

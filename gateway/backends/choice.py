@@ -7,13 +7,14 @@ of a token that a stop string cuts, only the bytes before it count.
 """
 
 from collections import deque
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from gateway.backends.base import Delta, TokenLogprob, TopLogprob
 from gateway.backends.stop_matcher import StopMatcher
-from gateway.backends.tokenizer import Tokenizer
+from gateway.backends.tokenizer import NOTHING_MARKED, Tokenizer
 from prefix_layer import TokenLogprob as EngineLogprob
 from prefix_layer import Tokens
 
@@ -37,15 +38,24 @@ class _Held(NamedTuple):
 
 
 class Choice:
-    """Follows one sequence. ``finish_reason`` is None until it has ended."""
+    """Follows one sequence. ``finish_reason`` is None until it has ended.
 
-    def __init__(self, index: int, tokenizer: Tokenizer, stops: tuple[str, ...]) -> None:
+    The special tokens in ``marked`` become text, other ones don't.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        tokenizer: Tokenizer,
+        stops: tuple[str, ...],
+        marked: Mapping[str, int] = NOTHING_MARKED,
+    ) -> None:
         self.finish_reason: str | None = None
         self.index = index
         self.num_tokens = 0
         self.num_cached_tokens = 0
         self._tokenizer = tokenizer
-        self._detokenizer = tokenizer.detokenizer()
+        self._detokenizer = tokenizer.detokenizer(marked)
         self._stops = StopMatcher(stops)
         self._held: deque[_Held] = deque()
         self._taken: list[tuple[int, int]] = []  # token ids, characters of the answer up to them

@@ -112,7 +112,7 @@ def _object_schema(tool: Tool) -> dict[str, Any]:
     if not isinstance(tool.parameters, dict):
         raise BadRequest(f"{tool.field} must be a JSON Schema, an object", param=tool.field)
     kind = tool.parameters.get("type", "object")
-    if kind != "object" and kind != ["object"]:
+    if kind not in ("object", ["object"]):
         raise BadRequest(f"{tool.field}.type must be object", param=tool.field)
     return {**tool.parameters, "type": "object"}
 

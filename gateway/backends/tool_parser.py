@@ -113,9 +113,7 @@ class ToolParser:
 
     def _add(self, found: Found, arguments: str) -> None:
         if arguments:
-            found.calls.append(
-                {"index": self.num_calls - 1, "function": {"arguments": arguments}}
-            )
+            found.calls.append({"index": self.num_calls - 1, "function": {"arguments": arguments}})
 
     def _find_next(self) -> bool:
         form = self._form

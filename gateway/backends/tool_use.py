@@ -54,9 +54,7 @@ def read_tool_use(body: dict[str, Any]) -> ToolUse | None:
     callable_names, required = _read_choice(body.get("tool_choice"), names)
     parallel = body.get("parallel_tool_calls")
     if parallel is not None and not isinstance(parallel, bool):
-        raise BadRequest(
-            "parallel_tool_calls must be true or false", param="parallel_tool_calls"
-        )
+        raise BadRequest("parallel_tool_calls must be true or false", param="parallel_tool_calls")
     if not callable_names:
         return None
     return ToolUse(
