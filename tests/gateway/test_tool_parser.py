@@ -1,5 +1,6 @@
 """Tool calls are found in text of any family, wherever the text is cut."""
 
+import itertools
 import json
 from typing import Any
 
@@ -62,7 +63,7 @@ def test_calls_are_found_when_text_is_cut_anywhere(form: ToolFormat, data: st.Da
     whole = written(form, calls, before)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(whole)), max_size=12)))
     places = [0, *cuts, len(whole)]
-    pieces = [whole[a:b] for a, b in zip(places, places[1:], strict=False)]
+    pieces = [whole[a:b] for a, b in itertools.pairwise(places)]
     assert read(form, pieces) == (before.rstrip(), calls)
 
 
