@@ -19,6 +19,7 @@ from gateway.backends.calling_choice import CallingChoice
 from gateway.backends.choice import Choice
 from gateway.backends.generated_ids import GeneratedIds
 from gateway.backends.history import read_history
+from gateway.backends.local_completions import LocalCompletions
 from gateway.backends.merge import merge
 from gateway.backends.plan import Plan, read_plan
 from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
@@ -35,6 +36,7 @@ from prefix_layer import (
     Generate,
     Ready,
     Sampling,
+    Tokens,
     fingerprint_model,
 )
 
@@ -95,6 +97,9 @@ class LocalBackend:
         self._ready_timeout_s = ready_timeout_s
         self._threads = ThreadPoolExecutor(_NUM_THREADS, thread_name_prefix="local-text")
         self._numbers = itertools.count()
+        self._completions = LocalCompletions(
+            self._tokenizer, self._threads, self._engine_ready, self._steps
+        )
 
     def models(self) -> list[ModelInfo]:
         """List the one model, whether or not its engine is up."""
@@ -107,6 +112,12 @@ class LocalBackend:
             BadRequest: the request cannot be served as it is (before the first event).
             BackendError: the engine is down, or broke (also after events were given).
         """
+        generate = self._completions.stream if work.api == "completions" else self._chat
+        async with aclosing(generate(work)) as events:
+            async for event in events:
+                yield event
+
+    async def _chat(self, work: Work) -> AsyncGenerator[Event, None]:
         refuse_unsupported(work.body)
         plan, prompt = await self._in_thread(self._read, work.body, work.salt)
         ready = await self._engine_ready()
@@ -160,7 +171,7 @@ class LocalBackend:
     def _choice(self, index: int, wish: Wish, plan: Plan) -> Choice | CallingChoice:
         if not plan.tools:
             return Choice(index, self._tokenizer, wish.stops)
-        plain = Choice(index, self._tokenizer, (), self._markers)
+        plain = Choice(index, self._tokenizer, (), marked=self._markers)
         return CallingChoice(plain, ToolParser(self._form), wish.stops)
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -194,18 +205,28 @@ class LocalBackend:
     async def _follow(
         self, command: Generate, choice: Choice | CallingChoice, plan: Plan
     ) -> AsyncGenerator[Event, None]:
+        async with aclosing(self._steps(command, plan.source)) as steps:
+            async for tokens in steps:
+                if (delta := choice.push(tokens)) is not None:
+                    yield delta
+                if choice.finish_reason is not None:
+                    yield Finish(choice.index, choice.finish_reason, choice.stop)
+                    return
+
+    async def _steps(
+        self, command: Generate, grammar_field: str | None = None
+    ) -> AsyncGenerator[Tokens, None]:
+        """Run one sequence; raise the engine's errors as the backend's."""
         try:
             async with aclosing(self._client.generate(command)) as steps:
                 async for tokens in steps:
-                    if (delta := choice.push(tokens)) is not None:
-                        yield delta
-                    if choice.finish_reason is not None:
-                        yield Finish(choice.index, choice.finish_reason, choice.stop)
+                    yield tokens
+                    if tokens.finish_reason is not None:
                         return
         except EngineUnavailable as error:
             raise BackendUnavailable(f"the local model is not available: {error}") from error
         except EngineFailed as error:
-            raise _translate(error, plan) from error
+            raise _translate(error, grammar_field) from error
         raise BackendError("the local model ended without a finish reason")
 
 
@@ -218,11 +239,11 @@ def _fingerprint(folder: Path, client: EngineClient) -> str:
         raise BackendUnavailable(f"no usable model in {folder}: {error}") from error
 
 
-def _translate(error: EngineFailed, plan: Plan) -> BackendError | BadRequest:
+def _translate(error: EngineFailed, grammar_field: str | None) -> BackendError | BadRequest:
     if error.code == "bad_grammar":
         return BadRequest(
-            f"{plan.source} cannot be followed: {error.message}",
-            param=plan.source,
+            f"{grammar_field} cannot be followed: {error.message}",
+            param=grammar_field,
             code="unsupported_schema",
         )
     if error.code == "prompt_too_long":
