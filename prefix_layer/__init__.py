@@ -11,7 +11,9 @@ from prefix_layer.errors import (
     TraceError,
 )
 from prefix_layer.eviction import POLICIES, make_policy
+from prefix_layer.explain import Cause, Finding, find_cause
 from prefix_layer.fingerprint import fingerprint_model
+from prefix_layer.hashing import PUBLIC_SALT
 from prefix_layer.kv_memory import DTYPE_BYTES, CodecName, KvMemory, read_kv_memory
 from prefix_layer.messages import (
     EngineStats,
@@ -40,7 +42,9 @@ from prefix_layer.trace import (
 __all__ = [
     "DTYPE_BYTES",
     "POLICIES",
+    "PUBLIC_SALT",
     "SIMULATED",
+    "Cause",
     "CodecName",
     "EngineClient",
     "EngineConfig",
@@ -50,6 +54,7 @@ __all__ = [
     "EngineUnavailable",
     "EvictionName",
     "FailureCode",
+    "Finding",
     "FinishReason",
     "Generate",
     "Grammar",
@@ -68,6 +73,7 @@ __all__ = [
     "TreeNode",
     "Warmed",
     "count_belady_bound",
+    "find_cause",
     "fingerprint_model",
     "make_load",
     "make_policy",
