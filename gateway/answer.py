@@ -39,6 +39,7 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     choices: list[Choice]
     usage: Usage
     extra: dict[str, Any] = {}
+    stand_in: str | None = None
 
     @property
     def text(self) -> str:
@@ -47,9 +48,14 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_storable(self) -> bool:
-        """Whether every choice ended by itself or by its limit."""
-        return bool(self.choices) and all(
-            choice.finish_reason in STORABLE for choice in self.choices
+        """Whether every choice ended by itself or by its limit.
+
+        What another model answered is not the asked one's answer.
+        """
+        return (
+            self.stand_in is None
+            and bool(self.choices)
+            and all(choice.finish_reason in STORABLE for choice in self.choices)
         )
 
     @property
@@ -86,6 +92,7 @@ class Assembler:
         self._parts: dict[int, _Parts] = {}
         self._usage: Usage | None = None
         self._extra: dict[str, Any] = {}
+        self._stand_in: str | None = None
 
     def add(self, event: Event) -> None:
         """Take the next event."""
@@ -97,7 +104,7 @@ class Assembler:
                 parts = self._of(event.index)
                 parts.reason, parts.stop = event.reason, event.stop
             case Final():
-                self._usage = event.usage
+                self._usage, self._stand_in = event.usage, event.stand_in
 
     @property
     def answer(self) -> Answer | None:
@@ -108,7 +115,7 @@ class Assembler:
         finished = [choice for choice in choices if choice is not None]
         if len(finished) < len(choices):
             return None
-        return Answer(finished, self._usage, self._extra)
+        return Answer(finished, self._usage, self._extra, self._stand_in)
 
     def _of(self, index: int) -> "_Parts":
         return self._parts.setdefault(index, _Parts())

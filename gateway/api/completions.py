@@ -11,8 +11,8 @@ from msgspec import UNSET
 
 from gateway.answer import Answer, Choice
 from gateway.api import sse
-from gateway.api.text_api import Arrival, Asked, TextApi
-from gateway.backends.base import Delta, Event, Final, Finish
+from gateway.api.text_api import Arrival, Asked, TextApi, answered_by
+from gateway.backends.base import Delta, Event, Final, Finish, Usage
 from gateway.errors import StrataError
 from gateway.wire.completions import (
     CompletionRequest,
@@ -65,7 +65,7 @@ class CompletionRenderer:
         choices = [_whole(choice) for choice in answer.choices]
         return self._body(choices, UsageBody.of(answer.usage))
 
-    def stream(self) -> "CompletionRenderer":
+    def stream(self, _: Usage | None) -> "CompletionRenderer":
         """Begin a stream."""
         return self
 
@@ -108,7 +108,7 @@ def _whole(choice: Choice) -> Any:
     return with_extra(body, {}) | choice.choice_extra | choice.extra
 
 
-@post(ROUTE, status_code=200, middleware=[TextApi(ROUTE, decode).middleware], tags=["models"])
+@post(ROUTE, status_code=200, middleware=[answered_by(TextApi(ROUTE, decode))], tags=["models"])
 async def create_completion(
     data: JSONBody[CompletionRequest],  # noqa: ARG001 - documents the body
 ) -> TextCompletion:
