@@ -125,6 +125,8 @@ async def _import(request: HTTP, parts: Parts, tree: Any) -> str:
     row = convert(tree, EntryRow)
     if row.tenant is None and parts.settings.api_keys_file is not None:
         raise BadRequest("tenant: say whose entry it is, as this gateway has keys", param="tenant")
+    if row.intent not in (None, *parts.cache.thresholds.priors):
+        raise BadRequest(f"intent: {row.intent!r} is not known", param="intent")
     call = _call(request, parts, row.request, row.tenant, {})
     answer = answer_of(row, call.body, call.api)
     call = replace(
