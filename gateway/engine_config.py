@@ -44,4 +44,13 @@ def engine_config(settings: Settings, folder: Path) -> EngineConfig:
         disk_kv_bytes=local.disk_kv_bytes,
         kv_dir=(local.kv_dir or settings.data_dir / "kv").absolute(),
         kv_codec=local.kv_codec,
+        kv_events=_kv_events(settings),
     )
+
+
+def _kv_events(settings: Settings) -> Path | None:
+    named = settings.local.kv_events
+    if named == "off":
+        return None
+    path = settings.data_dir / "kv-events.sock" if named == "on" else Path(named).expanduser()
+    return path.absolute()

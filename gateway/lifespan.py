@@ -22,6 +22,7 @@ from gateway.ledger import Ledger
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
+from gateway.public_prefixes import warm_public
 from gateway.quotas import Quotas
 from gateway.record import RequestRecord
 from gateway.settings import Settings
@@ -104,6 +105,9 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(write_back.drain, DRAIN_S)
         if engine is not None:
             await engine.wait_ready(LOAD_TIMEOUT_S)
+        local = next((b for b in served_here if isinstance(b, LocalBackend)), None)
+        if local is not None and settings.local.public_prefixes is not None:
+            await warm_public(local, settings.local.public_prefixes)
 
         def record(request: RequestRecord) -> None:
             metrics.record(request)
@@ -139,7 +143,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             upstreams=upstreams,
             relayed_headers=relayed_headers(settings.upstreams),
             quotas=quotas,
-            local=next((b for b in served_here if isinstance(b, LocalBackend)), None),
+            local=local,
             responses=KeptResponses(records, settings.cache.responses_ttl_s),
         )
 

@@ -22,7 +22,7 @@ class NoLocalModel(StrataError):
 async def started_engine(
     settings: Settings, tell: Progress
 ) -> AsyncIterator[tuple[EngineClient, Ready]]:
-    """Start an engine of its own by the settings, without KV tiers; a gateway is not disturbed.
+    """Start an engine of its own by the settings, without tiers and KV events; a gateway is not disturbed.
 
     Raises:
         NoLocalModel, ModelNotHere, EngineUnavailable: one line says why there is no engine.
@@ -33,7 +33,8 @@ async def started_engine(
         assert settings.models_dir is not None, "load_settings fills it in"
         prepare_model(CHAT, settings.models_dir, tell)
     config = engine_config(settings, local_model_folder(settings))
-    engine = EngineClient(dataclasses.replace(config, host_kv_bytes=0, disk_kv_bytes=0))
+    alone = dataclasses.replace(config, host_kv_bytes=0, disk_kv_bytes=0, kv_events=None)
+    engine = EngineClient(alone)
     try:
         tell("loading the model")
         await engine.start()
