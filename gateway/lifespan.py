@@ -152,6 +152,7 @@ async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClie
             model_path=folder,
             dtype=local.dtype,
             device=local.device,
+            weights=local.weights,
             block_size=local.block_size,
             kv_tokens=local.kv_tokens,
             max_batch_tokens=local.max_batch_tokens,

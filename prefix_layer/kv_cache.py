@@ -167,7 +167,7 @@ class PagedKVCache:
         self.kernel.rotate(merged, *rotary, self._plan.slot_mapping, pool)
         num_kv_heads = pool[0].shape[1]
         query = merged[:, : -2 * num_kv_heads]
-        alone = len(merged) == len(self._plan.spans)
+        alone = merged.shape[0] == len(self._plan.spans)
         if ends or alone:
             seen = self._plan.single_rows(options.window, ends=True)
             last = query if alone else query[seen.rows]

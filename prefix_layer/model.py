@@ -15,10 +15,12 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.utils.logging import disable_progress_bar
 
 from prefix_layer.attention import ATTENTION_NAME, bind_cache, register_attention
-from prefix_layer.config import EngineConfig
+from prefix_layer.config import EngineConfig, weights_name
 from prefix_layer.errors import ModelLoadError, UnsupportedModel
 from prefix_layer.fingerprint import fingerprint_model
+from prefix_layer.int8 import round_weights
 from prefix_layer.kv_cache import LayerShape, ProbeCache
+from prefix_layer.narrow import load_kernel
 
 _DTYPES = {
     "float32": torch.float32,
@@ -63,12 +65,14 @@ def load_model(config: EngineConfig) -> LoadedModel:
     dtype = _dtype(config.dtype, model_config, device)
     module = _read_weights(folder, dtype).to(device)
     _refuse_foreign_attention(module)
+    if config.weights == "int8":
+        round_weights(module, load_kernel())
     cache_argument = _cache_argument(module)
     text_config = model_config.get_text_config()
     return LoadedModel(
         module=module,
         config=text_config,
-        fingerprint=fingerprint_model(folder, str(dtype)),
+        fingerprint=fingerprint_model(folder, weights_name(str(dtype), config)),
         context_length=_context_length(text_config),
         vocab_size=module.get_input_embeddings().weight.shape[0],
         dtype=dtype,

@@ -30,6 +30,7 @@ from prefix_layer import (
     Generate,
     Ready,
     fingerprint_model,
+    weights_name,
 )
 
 P = ParamSpec("P")
@@ -191,7 +192,7 @@ class LocalBackend:
 def _fingerprint(folder: Path, client: EngineClient) -> str:
     config = client.config
     try:
-        weights = fingerprint_model(folder, f"{config.dtype}@{config.device}")
+        weights = fingerprint_model(folder, weights_name(f"{config.dtype}@{config.device}", config))
         return f"{weights}-{fingerprint_text_files(folder)}"
     except (OSError, ValueError) as error:
         raise BackendUnavailable(f"no usable model in {folder}: {error}") from error
