@@ -370,6 +370,7 @@ def _tokens(
         logprobs=None if logprob is None else [logprob],
         finish_reason=finish_reason,
         num_cached_tokens=sequence.num_cached_tokens or 0,
+        prompt_logprobs=sequence.first_prompt_logprobs,
     )
 
 
