@@ -41,6 +41,7 @@ class EngineConfig:
     kv_dir: Path | None = None
     kv_codec: CodecName = "none"
     kv_load: Literal["measured", "always"] = "measured"
+    kv_events: Path | None = None
 
 
 def weights_name(dtype: str, config: EngineConfig) -> str:
