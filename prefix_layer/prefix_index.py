@@ -150,7 +150,7 @@ class PrefixIndex:
         if block.parent is not None:
             block.parent.num_children -= 1
         block.block_hash = block.parent = None
-        block.salt, block.token_ids = b"", ()
+        block.salt, block.token_ids, block.stored = b"", (), False
 
     def check_invariants(self) -> None:
         """Assert that the tree is whole: every parent indexed, every child counted."""

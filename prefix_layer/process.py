@@ -102,6 +102,7 @@ class Server:
             self._handle(owner, command)
         if self._engine.has_work:
             self._deliver(self._step())
+            self._engine.rest()
 
     def _handle(self, owner: bytes, command: Command) -> None:
         match command:

@@ -17,6 +17,7 @@ from prefix_layer.sequence import Sequence
 _WINDOW = 16
 _MAX_PASSED_OVER = 8
 _WORTH_WAITING_TOKENS = 32
+_PREFETCHED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Scheduler:
             self.finish(sequence)
         elif sequence is not None:
             self.waiting.remove(sequence)
+            self._cache.release(sequence)
 
     def finish(self, sequence: Sequence) -> None:
         """Take a running sequence out and release its blocks."""
@@ -90,19 +92,24 @@ class Scheduler:
         self._cache.release(sequence)
 
     def schedule(self) -> Batch | None:
-        """Choose the next step's tokens and make room for their KV; None when nothing waits."""
+        """Choose the next step's tokens and make room for their KV; None when there are none."""
         chunks: dict[Sequence, Chunk] = {}
         num_running = len(self.running)
         self._continue_running(chunks)
         if len(self.running) == num_running:
             self._admit(chunks)
-        assert chunks or not self.has_work, "there is work but none can be scheduled"
+        for sequence in self.waiting[:_PREFETCHED]:
+            self._cache.prefetch(sequence)
+        loading = any(sequence.fetch for sequence in self.running)
+        assert chunks or loading or not self.has_work, "there is work but none can be scheduled"
         return Batch(list(chunks.values())) if chunks else None
 
     def _continue_running(self, chunks: dict[Sequence, Chunk]) -> None:
         for sequence in sorted(self.running, key=lambda s: s.num_pending_tokens > 1):
+            if sequence not in self.running or self._cache.load(sequence):
+                continue
             num_tokens = min(sequence.num_pending_tokens, self._budget(chunks))
-            if num_tokens and sequence in self.running:
+            if num_tokens:
                 self._continue(sequence, num_tokens, chunks)
 
     def _continue(self, sequence: Sequence, num_tokens: int, chunks: dict[Sequence, Chunk]) -> None:
@@ -117,6 +124,7 @@ class Scheduler:
     def _preempt(self, sequence: Sequence) -> None:
         self.finish(sequence)
         sequence.times_passed_over = _MAX_PASSED_OVER
+        sequence.was_preempted = True
         self.waiting.insert(0, sequence)
 
     def _admit(self, chunks: dict[Sequence, Chunk]) -> None:
@@ -135,7 +143,8 @@ class Scheduler:
             self.num_reused_tokens += sequence.num_computed_tokens
             if sequence.num_cached_tokens is None:
                 sequence.num_cached_tokens = sequence.num_computed_tokens
-            chunks[sequence] = Chunk(sequence, min(sequence.num_pending_tokens, budget))
+            if not self._cache.load(sequence):
+                chunks[sequence] = Chunk(sequence, min(sequence.num_pending_tokens, budget))
             computing.update(sequence.block_hashes[sequence.num_shared_blocks :])
 
     def _admission_order(self) -> list[Sequence]:

@@ -1,5 +1,8 @@
 """What an operator may ask of the cached prefixes: what is there, what is to stay. No tensors."""
 
+from collections import Counter
+from itertools import takewhile
+
 from prefix_layer.block import Block
 from prefix_layer.block_events import EvictedHashes
 from prefix_layer.block_pool import BlockPool
@@ -9,17 +12,25 @@ from prefix_layer.pins import MAX_SHARE, Pins
 from prefix_layer.prefix_cache import PrefixCache
 from prefix_layer.prefix_index import PrefixMatch
 from prefix_layer.sequence import Sequence
+from prefix_layer.tiers import KvTiers
 from prefix_layer.tree import continuation, shared_prefixes
 
 
 class Operator:
     """Warm-ups, pins and views over one pool."""
 
-    def __init__(self, pool: BlockPool, cache: PrefixCache, evicted: EvictedHashes) -> None:
+    def __init__(
+        self,
+        pool: BlockPool,
+        cache: PrefixCache,
+        evicted: EvictedHashes,
+        tiers: KvTiers | None = None,
+    ) -> None:
         self.pins = Pins(pool)
         self._pool = pool
         self._cache = cache
         self._evicted = evicted
+        self._tiers = tiers
 
     def begin(self, command: Warm, context_length: int) -> Sequence | Warmed | Failed:
         """Answer a warm-up that needs nothing computed; else make the sequence that does it."""
@@ -43,11 +54,17 @@ class Operator:
         """Say what a request with this prompt would find."""
         token_ids = command.prompt[:-1]
         match = self._cache.find(token_ids, command.salt)
+        size = self._pool.index.block_size
+        hashes: list[bytes] = []
+        self._pool.index.extend_hashes(hashes, command.salt, token_ids)
+        stored = self._stored(hashes[len(match.blocks) :])
+        num_device = len(match.blocks) * size if stored else match.num_tokens
+        found = len(match.blocks) + stored.total()
         return Probed(
             request_id=command.request_id,
-            num_cached_tokens=match.num_tokens,
-            tokens_by_tier={"device": match.num_tokens},
-            num_evicted_tokens=self._num_evicted(token_ids, command.salt, len(match.blocks)),
+            num_cached_tokens=num_device + stored.total() * size,
+            tokens_by_tier={"device": num_device, **{t: n * size for t, n in stored.items()}},
+            num_evicted_tokens=self._num_evicted(hashes[found:]) * size,
             continuation=continuation(self._pool.index, match, command.salt),
         )
 
@@ -62,15 +79,13 @@ class Operator:
     def _max_pinned_tokens(self) -> float:
         return MAX_SHARE * len(self._pool.blocks) * self._pool.index.block_size
 
-    def _num_evicted(self, token_ids: list[int], salt: bytes, num_cached_blocks: int) -> int:
-        hashes: list[bytes] = []
-        self._pool.index.extend_hashes(hashes, salt, token_ids)
-        num_blocks = 0
-        for own_hash in hashes[num_cached_blocks:]:
-            if own_hash not in self._evicted:
-                break
-            num_blocks += 1
-        return num_blocks * self._pool.index.block_size
+    def _stored(self, hashes: list[bytes]) -> Counter[str]:
+        """Count the first of these blocks that tiers hold, by tier."""
+        found = [] if self._tiers is None else self._tiers.locate(hashes)
+        return Counter(str(tier) for tier in takewhile(bool, found))
+
+    def _num_evicted(self, hashes: list[bytes]) -> int:
+        return len(list(takewhile(self._evicted.__contains__, hashes)))
 
     def _answer(self, command: Warm, table: list[Block], num_cached: int) -> Warmed | Failed:
         if command.pin and not self.pins.room_for(table):

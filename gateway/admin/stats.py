@@ -15,11 +15,12 @@ HTTP = Request[Any, Any, Any]
 
 @get("/stats")
 async def traffic(request: HTTP) -> dict[str, Any]:
-    """Show hit rates, latencies, savings, entries and the state of the parts."""
+    """Show hit rates, latencies, tokens and money saved, entries and the state of the parts."""
     parts = parts_of(request.scope)
     entries, health = await asyncio.gather(parts.cache.counts(), read_health(parts))
     return {
         **parts.stats.snapshot(),
+        "money": parts.ledger.snapshot(),
         "entries": entries,
         "thresholds": thresholds_of(parts),
         "parts": health_json(health),
@@ -54,6 +55,8 @@ def _counters(stats: EngineStats) -> dict[str, Any]:
         "tokens": stats.tokens_by_source,
         "token_hit_rate": reused / tokens if tokens else None,
         "evictions": stats.evictions_by_tier,
+        "failures": stats.failures_by_tier,
+        "broken_files": stats.broken_by_tier,
         "waiting": stats.num_waiting,
         "running": stats.num_running,
         "batch_tokens": stats.batch_tokens,

@@ -89,6 +89,9 @@ class FakeEngine:
     def reset(self, *, keep_pinned: bool = False) -> None:
         return
 
+    def rest(self) -> None:
+        return
+
 
 class FakeClient:
     """Stands for `EngineClient` in one process: plays the given events for every request."""

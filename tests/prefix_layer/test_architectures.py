@@ -36,6 +36,15 @@ MAKES: dict[str, tuple[type, dict[str, Any]]] = {
     "llama-multi-query": (tf.LlamaConfig, {"num_key_value_heads": 1}),
     "qwen2": (tf.Qwen2Config, {}),
     "qwen3": (tf.Qwen3Config, {"head_dim": 12}),
+    "qwen3-moe": (
+        tf.Qwen3MoeConfig,
+        {
+            "head_dim": 12,
+            "num_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 16,
+        },
+    ),
     "mistral-window": (tf.MistralConfig, {"sliding_window": 7}),
     "mixtral": (tf.MixtralConfig, EXPERTS),
     "gemma2-softcap": (
@@ -50,6 +59,8 @@ MAKES: dict[str, tuple[type, dict[str, Any]]] = {
     "gpt-neox": (tf.GPTNeoXConfig, {"num_key_value_heads": 4}),
     "phi3": (tf.Phi3Config, {"sliding_window": None}),
     "olmo2": (tf.Olmo2Config, {}),
+    "cohere2-hybrid": (tf.Cohere2Config, {"sliding_window": 6, "layer_types": HYBRID}),
+    "smollm3": (tf.SmolLM3Config, {"no_rope_layers": [1, 1, 0], "no_rope_layer_interval": 3}),
     "granite": (tf.GraniteConfig, {"attention_multiplier": 0.3, "residual_multiplier": 0.5}),
     "deepseek-mla": (tf.DeepseekV3Config, MLA),
     "gpt-oss-sinks": (
@@ -93,6 +104,11 @@ def test_batch_equals_transformers_when_sequences_are_mixed(folder: Path) -> Non
 
 REFUSED: dict[str, tuple[type, dict[str, Any]]] = {
     "alibi": (tf.BloomConfig, {"n_head": 4}),
+    "recurrent-hybrid": (tf.JambaConfig, {"num_experts": 2, "num_experts_per_tok": 1}),
+    "linear-attention": (tf.Qwen3NextConfig, {"num_experts": 2, "num_experts_per_tok": 1}),
+    "recurrent-rwkv": (tf.RwkvConfig, {"attention_hidden_size": 32}),
+    "bidirectional": (tf.BertConfig, {}),
+    "encoder-decoder": (tf.PegasusConfig, {"encoder_layers": 1, "decoder_layers": 1}),
     "recurrent": (tf.MambaConfig, {"state_size": 4}),
     "convolution": (tf.Lfm2Config, {"layer_types": ["conv", "full_attention", "conv"]}),
     "chunked": (
