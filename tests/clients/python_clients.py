@@ -22,6 +22,7 @@ from llm.default_plugins.openai_models import Chat
 
 KEY = "any-key"
 MAX_TOKENS = 40
+GREEDY = {"temperature": 0}  # what SDKs no longer name still reaches the API
 
 Call = tuple[str, dict[str, Any]]
 
@@ -187,9 +188,7 @@ class AsyncOpenAIClient:
             second = await client.responses.create(
                 model=model,
                 previous_response_id=first.id,
-                input=[
-                    {"type": "function_call_output", "call_id": made.call_id, "output": "21"}
-                ],
+                input=[{"type": "function_call_output", "call_id": made.call_id, "output": "21"}],
                 temperature=0,
                 max_output_tokens=MAX_TOKENS,
             )
@@ -239,14 +238,14 @@ class AnthropicClient:
 
     def ask(self, model: str, text: str) -> str:
         answer = self._client.messages.create(
-            model=model, messages=_user(text), temperature=0, max_tokens=MAX_TOKENS
+            model=model, messages=_user(text), max_tokens=MAX_TOKENS, extra_body=GREEDY
         )
         assert answer.usage.output_tokens >= 1
         return "".join(block.text for block in answer.content if block.type == "text")
 
     def stream(self, model: str, text: str) -> list[str]:
         with self._client.messages.stream(
-            model=model, messages=_user(text), temperature=0, max_tokens=MAX_TOKENS
+            model=model, messages=_user(text), max_tokens=MAX_TOKENS, extra_body=GREEDY
         ) as events:
             return list(events.text_stream)
 
@@ -262,7 +261,7 @@ class AnthropicClient:
             messages=messages,
             tools=[described],
             tool_choice={"type": "tool", "name": "weather"},
-            temperature=0,
+            extra_body=GREEDY,
             max_tokens=200,
         )
         assert first.stop_reason == "tool_use"
@@ -273,7 +272,7 @@ class AnthropicClient:
             {"role": "user", "content": [result]},
         ]
         second = self._client.messages.create(
-            model=model, messages=messages, temperature=0, max_tokens=MAX_TOKENS
+            model=model, messages=messages, max_tokens=MAX_TOKENS, extra_body=GREEDY
         )
         answer = "".join(block.text for block in second.content if block.type == "text")
         return (made.name, dict(made.input)), answer  # type: ignore[call-overload]
@@ -283,7 +282,7 @@ class AnthropicClient:
             model=model,
             messages=_user(text),
             max_tokens=200,
-            temperature=0,
+            extra_body=GREEDY,
             output_config={
                 "format": {"type": "json_schema", "schema": _closed(City.model_json_schema())}
             },
