@@ -475,7 +475,7 @@ class LlmClient:
         raise AssertionError("no error")
 
     def leave(self, model: str, text: str) -> str:
-        """Press Ctrl-C on the command line tool: its library keeps a connection it does not read."""
+        """Press Ctrl-C on the tool: its library keeps a connection that nobody reads."""
         with tempfile.TemporaryDirectory() as folder:
             known = {"model_id": model, "model_name": model, "api_base": f"{self._url}/v1"}
             Path(folder, "extra-openai-models.yaml").write_text(json.dumps([known]))

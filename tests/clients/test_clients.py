@@ -1,4 +1,4 @@
-"""Real SDKs, unchanged, over a local model and an upstream: the same answers, also from the cache."""
+"""Real SDKs, unchanged, over a local model and an upstream; the same answers from the cache."""
 
 import pytest
 
