@@ -114,6 +114,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             write_back=write_back,
             quotas=quotas,
             on_record=record,
+            replay_tokens_per_s=settings.cache.replay_tokens_per_s,
         )
         yield Parts(
             settings=settings,
@@ -241,13 +242,14 @@ def _local_backends(
 ) -> list[Backend]:
     backends: list[Backend] = []
     if engine is not None:
-        name = settings.local.model
+        name, tool_parser = settings.local.model, settings.local.tool_parser
         backends.append(
             LocalBackend(
                 CHAT.model_id if name == "bundled" else served_name(name),
                 engine.config.model_path,
                 engine,
                 default_max_tokens=settings.local.default_max_tokens,
+                tool_parser=None if tool_parser == "auto" else tool_parser,
             )
         )
     backends.append(_local_embeddings(settings, embedder))

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from gateway.backends.tool_format import ToolParserName
 from gateway.bundled.location import default_models_dir
 from gateway.proxies import proxy_of
 from gateway.settings_tree import PREFIX, SettingsError, allowed, build, keys
@@ -89,6 +90,7 @@ class LocalSettings:
 
     KV that leaves the pool is kept in ``host_kv_bytes`` of memory and ``disk_kv_bytes`` of
     ``kv_dir``, which several engines may share; None is a folder in the data folder.
+    ``tool_parser`` is how the model writes tool calls; ``auto`` asks its chat template.
     """
 
     model: Name = "bundled"
@@ -106,6 +108,7 @@ class LocalSettings:
     max_sequences: Count = 32
     max_batch_tokens: Count = 512
     default_max_tokens: Count = 1024
+    tool_parser: Literal["auto"] | ToolParserName = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,8 @@ class SemanticSettings:
 class CacheSettings:
     """Both response layers; requests above ``max_temperature`` bypass them.
 
-    ``responses_ttl_s`` is how long a response can be continued by its id.
+    Stored answers are streamed at ``replay_tokens_per_s``, 0 is at once; ``responses_ttl_s`` is how
+    long a response can be continued by its id.
     """
 
     ttl_s: Seconds = 86400.0
@@ -129,6 +133,7 @@ class CacheSettings:
     max_temperature: Temperature = 1.0
     write_queue: Count = 1024
     max_memory_bytes: Bytes = 1 << 30
+    replay_tokens_per_s: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
