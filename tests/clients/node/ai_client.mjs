@@ -30,7 +30,7 @@ await answer(async ({ url, model, text, operation }) => {
         },
       });
       const made = await generateText({
-        ...asked, tools: { weather }, stopWhen: stepCountIs(2), maxOutputTokens: MAX_TOKENS,
+        ...asked, tools: { weather }, stopWhen: stepCountIs(2), maxOutputTokens: 3 * MAX_TOKENS,
         prepareStep: ({ stepNumber }) => ({
           toolChoice: stepNumber === 0 ? { type: "tool", toolName: "weather" } : "none",
         }),

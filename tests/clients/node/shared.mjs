@@ -2,7 +2,10 @@
 export const MAX_TOKENS = 40;
 export const CITY = {
   type: "object",
-  properties: { city: { type: "string" }, population: { type: "integer" } },
+  properties: {
+    city: { type: "string", maxLength: 12 },
+    population: { type: "integer", minimum: 0, maximum: 99 },
+  },
   required: ["city", "population"],
   additionalProperties: false,
 };
@@ -13,7 +16,7 @@ export const TOOL = {
     description: "Tell the weather.",
     parameters: {
       type: "object",
-      properties: { city: { type: "string" } },
+      properties: { city: { type: "string", maxLength: 12 } },
       required: ["city"],
       additionalProperties: false,
     },
