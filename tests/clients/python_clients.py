@@ -461,7 +461,9 @@ class LlmClient:
 
         # llm leaves the choice to the model, and a small one may just answer.
         tools = [llm.Tool("weather", "Tell the weather.", PARAMETERS, weather)]
-        chain = self._model(model).chain(text, tools=tools, stream=False)
+        chain = self._model(model).chain(
+            text, tools=tools, stream=False, options={"max_tokens": 80, "temperature": 0}
+        )
         answer = chain.text()
         return made[0] if made else ("weather", {"city": "not called"}), answer
 
