@@ -1,5 +1,7 @@
 """One gateway for all clients: a local model, a scripted upstream, no semantic layer."""
 
+import gc
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -54,3 +56,7 @@ def named_client(
     made = EVERY[request.param](served.stack.url)
     yield request.param, made
     made.close()
+    del made
+    with warnings.catch_warnings():  # some clients leave their sockets to the collector
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

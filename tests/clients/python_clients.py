@@ -424,6 +424,9 @@ class LiteLLMClient:
         return str(piece)
 
     def close(self) -> None:
+        for kept in litellm.in_memory_llm_clients_cache.cache_dict.values():
+            if isinstance(kept, openai.OpenAI):
+                kept.close()
         litellm.in_memory_llm_clients_cache.flush_cache()
 
 
