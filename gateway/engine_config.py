@@ -33,6 +33,7 @@ def engine_config(settings: Settings, folder: Path) -> EngineConfig:
         model_path=folder,
         dtype=local.dtype,
         device=local.device,
+        weights=local.weights,
         block_size=local.block_size,
         kv_tokens=local.kv_tokens,
         max_batch_tokens=local.max_batch_tokens,

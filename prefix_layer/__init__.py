@@ -1,7 +1,7 @@
 """Engine with a KV prefix cache, in a process of its own. Importing this imports no torch."""
 
 from prefix_layer.client import EngineClient, EngineState
-from prefix_layer.config import EngineConfig, EvictionName
+from prefix_layer.config import EngineConfig, EvictionName, weights_name
 from prefix_layer.errors import (
     EngineFailed,
     EngineUnavailable,
@@ -81,4 +81,5 @@ __all__ = [
     "read_kv_memory",
     "read_trace",
     "replay",
+    "weights_name",
 ]

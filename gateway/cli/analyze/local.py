@@ -22,7 +22,7 @@ class NoLocalModel(StrataError):
 async def started_engine(
     settings: Settings, tell: Progress
 ) -> AsyncIterator[tuple[EngineClient, Ready]]:
-    """Start an engine of its own by the settings, without tiers and KV events; a gateway is not disturbed.
+    """Start an engine of its own by the settings, without tiers and events; disturbs no gateway.
 
     Raises:
         NoLocalModel, ModelNotHere, EngineUnavailable: one line says why there is no engine.
