@@ -15,6 +15,7 @@ from gateway.bundled import CHAT, EMBEDDER, BundledModel
 from gateway.embedding_model import EmbeddingModel
 from gateway.embeddings import Embeddings
 from gateway.flight import FlightGroup
+from gateway.herd import Herd
 from gateway.hub import find_model, served_name
 from gateway.ledger import Ledger
 from gateway.metrics import Metrics
@@ -33,11 +34,14 @@ from semantic_layer import (
     ResponseStore,
     Scorer,
     SemanticCache,
+    SharedIndex,
     Thresholds,
     Valkey,
     VectorIndex,
     collection_name,
     open_counters,
+    open_leases,
+    open_point_feed,
     open_response_store,
     open_vector_index,
 )
@@ -45,6 +49,8 @@ from semantic_layer import (
 SWEEP_EVERY_S = 60.0
 DRAIN_S = 1.0
 LOAD_TIMEOUT_S = 1800.0
+OWN_STORES = ("embedded", "memory")
+OWN_INDEXES = ("embedded", "memory")
 
 
 @contextlib.asynccontextmanager
@@ -77,6 +83,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             on_failure=metrics.count_store_failure,
         )
         stack.push_async_callback(cache.close)
+        if isinstance(index, SharedIndex):
+            await _in_background(stack, index.follow())
         upstreams = build_upstreams(settings, metrics)
         backends = Backends(
             [*_local_backends(settings, engine, embedding_model), *upstreams.values()],
@@ -109,6 +117,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             write_back=write_back,
             quotas=quotas,
             on_record=record,
+            herd=_open_herd(settings, write_back, stack),
         )
         yield Parts(
             settings=settings,
@@ -200,13 +209,36 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
 def _open_index(settings: Settings, embedder: Embedder | None) -> VectorIndex:
     if embedder is None:
         return open_vector_index("memory", folder=settings.data_dir, collection="none", dim=1)
-    return open_vector_index(
+    folder, name = settings.data_dir / "qdrant", collection_name(embedder.fingerprint, embedder.dim)
+    own = open_vector_index(
         settings.qdrant.url,
-        folder=settings.data_dir / "qdrant",
-        collection=collection_name(embedder.fingerprint, embedder.dim),
+        folder=folder,
+        collection=name,
         dim=embedder.dim,
         api_key=settings.qdrant.api_key,
     )
+    if not _shares_redis(settings) or settings.qdrant.url not in OWN_INDEXES:
+        return own
+    feed = open_point_feed(settings.redis.url, name, connect_timeout_s=settings.redis.timeout_s)
+    keeps = settings.qdrant.url == "embedded"
+    return SharedIndex(own, feed, position_file=folder / f"{name}.feed" if keeps else None)
+
+
+def _open_herd(settings: Settings, write_back: WriteBack, stack: AsyncExitStack) -> Herd | None:
+    """Return what keeps several gateways from generating the same; None for one by itself."""
+    if not _shares_redis(settings):
+        return None
+    timeout_s = settings.redis.timeout_s
+    leases = open_leases(
+        settings.redis.url, connect_timeout_s=timeout_s, command_timeout_s=timeout_s
+    )
+    stack.push_async_callback(leases.close)
+    return Herd(leases, write_back.after)
+
+
+def _shares_redis(settings: Settings) -> bool:
+    """Say whether other gateways may be at work on the same store."""
+    return settings.redis.url not in OWN_STORES
 
 
 def _policy(settings: Settings) -> CachePolicy:
