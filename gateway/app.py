@@ -30,6 +30,13 @@ from gateway.api.errors import EXCEPTION_HANDLERS
 from gateway.api.health import live, metrics, ready
 from gateway.api.messages import count_tokens, create_message
 from gateway.api.models import get_model, list_models
+from gateway.api.responses import (
+    cancel_response,
+    create_response,
+    delete_response,
+    get_response,
+    list_input_items,
+)
 from gateway.auth import check_exposure
 from gateway.lifespan import open_parts
 from gateway.parts import Parts
@@ -55,6 +62,11 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
             create_chat_completion,
             create_message,
             count_tokens,
+            create_response,
+            get_response,
+            delete_response,
+            list_input_items,
+            cancel_response,
             create_embeddings,
             list_models,
             get_model,

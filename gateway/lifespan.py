@@ -17,6 +17,7 @@ from gateway.embeddings import Embeddings
 from gateway.flight import FlightGroup
 from gateway.herd import Herd
 from gateway.hub import find_model, served_name
+from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
 from gateway.metrics import Metrics
 from gateway.parts import Parts
@@ -31,6 +32,7 @@ from prefix_layer import EngineClient, EngineConfig
 from semantic_layer import (
     CachePolicy,
     Embedder,
+    Records,
     ResponseStore,
     Scorer,
     SemanticCache,
@@ -42,6 +44,7 @@ from semantic_layer import (
     open_counters,
     open_leases,
     open_point_feed,
+    open_records,
     open_response_store,
     open_vector_index,
 )
@@ -68,6 +71,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         store = _open_store(settings, store_url)
         quotas = _open_quotas(settings, store_url, metrics)
         stack.push_async_callback(quotas.close)
+        records = _open_records(settings, store_url)
+        stack.push_async_callback(records.close)
         embedding_model = _embedding_model(settings)
         stack.push_async_callback(embedding_model.close)
         embedder = await embedding_model.open() if settings.semantic.enabled else None
@@ -139,6 +144,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             upstreams=upstreams,
             relayed_headers=relayed_headers(settings.upstreams),
             quotas=quotas,
+            responses=KeptResponses(records, settings.cache.responses_ttl_s),
         )
 
 
@@ -160,6 +166,7 @@ async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClie
             max_batch_tokens=local.max_batch_tokens,
             max_sequences=local.max_sequences,
             eviction=local.eviction,
+            kv_ttl_s=local.kv_ttl_s,
             prefix_caching=local.prefix_caching == "on",
             host_kv_bytes=local.host_kv_bytes,
             disk_kv_bytes=local.disk_kv_bytes,
@@ -198,6 +205,14 @@ def _open_quotas(settings: Settings, url: str, metrics: Metrics) -> Quotas:
         command_timeout_s=settings.redis.timeout_s,
     )
     return Quotas(counters, on_failure=lambda: metrics.count_store_failure("counters"))
+
+
+def _open_records(settings: Settings, url: str) -> Records:
+    return open_records(
+        url,
+        connect_timeout_s=settings.redis.timeout_s,
+        command_timeout_s=settings.redis.timeout_s,
+    )
 
 
 def _embedding_model(settings: Settings) -> EmbeddingModel:

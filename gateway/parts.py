@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from gateway.auth import KeyRing
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
+from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
 from gateway.metrics import Metrics
 from gateway.pipeline import Pipeline
@@ -34,6 +35,7 @@ class Parts:
     metrics: Metrics
     stats: TrafficStats
     quotas: Quotas
+    responses: KeptResponses
     ledger: Ledger = field(default_factory=Ledger.without_prices)
     upstreams: Upstreams = field(default_factory=dict)
     relayed_headers: frozenset[bytes] = frozenset()

@@ -34,6 +34,9 @@ Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+SecondsOrOff = Annotated[
+    float, msgspec.Meta(ge=0, le=1e9, description="seconds, or 0 for no limit")
+]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 StoreUrl = Annotated[
@@ -93,7 +96,8 @@ class LocalSettings:
     device: Name = "auto"
     block_size: Annotated[int, msgspec.Meta(ge=1, le=512)] = 16
     kv_tokens: Count = 32768
-    eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "lru"
+    eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "adaptive"
+    kv_ttl_s: SecondsOrOff = 0.0
     prefix_caching: Literal["on", "off"] = "on"
     host_kv_bytes: Bytes = 0
     disk_kv_bytes: Bytes = 0
@@ -115,9 +119,13 @@ class SemanticSettings:
 
 @dataclass(frozen=True, slots=True)
 class CacheSettings:
-    """Both response layers; requests above ``max_temperature`` bypass them."""
+    """Both response layers; requests above ``max_temperature`` bypass them.
+
+    ``responses_ttl_s`` is how long a response can be continued by its id.
+    """
 
     ttl_s: Seconds = 86400.0
+    responses_ttl_s: Seconds = 2592000.0
     max_temperature: Temperature = 1.0
     write_queue: Count = 1024
     max_memory_bytes: Bytes = 1 << 30

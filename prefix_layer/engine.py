@@ -13,7 +13,7 @@ from prefix_layer.block_pool import BlockPool
 from prefix_layer.compiling import Compiling
 from prefix_layer.config import EngineConfig
 from prefix_layer.errors import FailureCode, ModelLoadError
-from prefix_layer.eviction import make_policy
+from prefix_layer.eviction import EvictionPolicy, TtlPolicy, make_policy
 from prefix_layer.grammar import GrammarCompiler
 from prefix_layer.kv_cache import PagedKVCache
 from prefix_layer.masker import Masker
@@ -65,7 +65,7 @@ class Engine:
 
     def __init__(self, config: EngineConfig) -> None:
         num_blocks = _num_blocks(config)
-        policy = make_policy(config.eviction, num_blocks)
+        policy = _make_policy(config, num_blocks)
         if config.num_threads is not None:
             torch.set_num_threads(config.num_threads)
         self._config = config
@@ -165,6 +165,7 @@ class Engine:
 
     def stats(self, request_id: str) -> EngineStats:
         """Read the counters."""
+        self._pool.drop_expired()
         tiers = self._tiers
         by_state = self._pool.count_by_state()
         block_bytes = self._kv.bytes_per_slot * self._config.block_size
@@ -299,6 +300,11 @@ class Engine:
             block_size=self._config.block_size,
             num_blocks=num_blocks,
         )
+
+
+def _make_policy(config: EngineConfig, num_blocks: int) -> EvictionPolicy:
+    policy = make_policy(config.eviction, num_blocks)
+    return TtlPolicy(policy, config.kv_ttl_s, time.monotonic) if config.kv_ttl_s else policy
 
 
 def _kv_fingerprint(model: LoadedModel, config: EngineConfig) -> str:

@@ -24,7 +24,6 @@ from gateway.wire.anthropic.chat import decode_messages, decode_prompt
 from gateway.wire.anthropic.events import MessageStream
 from gateway.wire.anthropic.request import MessagesRequest, PromptIn
 from gateway.wire.blame import Blame
-from semantic_layer import CacheControl
 
 ROUTE = "/v1/messages"
 COUNT_ROUTE = f"{ROUTE}/count_tokens"
@@ -82,7 +81,7 @@ class MessagesRenderer:
 async def _answer_count(scope: Scope, receive: Receive, send: Send) -> None:
     arrival = await read_arrival(scope, receive)
     request, body = decode_prompt(arrival.data)
-    arrival.tenant.rules.permit(request.model, CacheControl(), "")
+    arrival.tenant.rules.check_model(request.model)
     found = arrival.parts.backends.find(request.model)
     if found is None:
         raise ModelNotFound(f"the model {request.model!r} does not exist", param="model")
