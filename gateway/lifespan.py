@@ -11,6 +11,7 @@ from gateway.backends.base import Backend, ModelInfo
 from gateway.backends.embeddings import LocalEmbeddings
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
+from gateway.backends.upstream import UpstreamEmbedder
 from gateway.bundled import CHAT, EMBEDDER, BundledModel
 from gateway.embedding_model import EmbeddingModel
 from gateway.embeddings import Embeddings
@@ -26,7 +27,7 @@ from gateway.quotas import Quotas
 from gateway.record import RequestRecord
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
-from gateway.upstreams import build_upstreams, relayed_headers
+from gateway.upstreams import Upstreams, build_upstreams, relayed_headers
 from gateway.write_back import WriteBack
 from prefix_layer import EngineClient, EngineConfig
 from semantic_layer import (
@@ -73,9 +74,11 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(quotas.close)
         records = _open_records(settings, store_url)
         stack.push_async_callback(records.close)
+        upstreams = await _open_upstreams(settings, metrics, stack)
         embedding_model = _embedding_model(settings)
-        stack.push_async_callback(embedding_model.close)
-        embedder = await embedding_model.open() if settings.semantic.enabled else None
+        if embedding_model is not None:
+            stack.push_async_callback(embedding_model.close)
+        embedder = await _open_embedder(settings, embedding_model, upstreams)
         index = _open_index(settings, embedder)
         cache = SemanticCache(
             store=store,
@@ -90,7 +93,6 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(cache.close)
         if isinstance(index, SharedIndex):
             await _in_background(stack, index.follow())
-        upstreams = build_upstreams(settings, metrics)
         backends = Backends(
             [*_local_backends(settings, engine, embedding_model), *upstreams.values()],
             {each.name: each.fallbacks for each in settings.upstreams},
@@ -99,9 +101,6 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(backends.close)
         metrics.know_models(lambda name: backends.find(name) is not None)
         ledger = Ledger(backends.prices_of, metrics.count_money)
-        for each in settings.upstreams:
-            await upstreams[each.name].refresh()
-            await _in_background(stack, upstreams[each.name].watch(each.health_every_s))
         write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
         flights = FlightGroup()
         await _in_background(stack, _sweep(cache))
@@ -215,10 +214,39 @@ def _open_records(settings: Settings, url: str) -> Records:
     )
 
 
-def _embedding_model(settings: Settings) -> EmbeddingModel:
+async def _open_upstreams(settings: Settings, metrics: Metrics, stack: AsyncExitStack) -> Upstreams:
+    upstreams = build_upstreams(settings, metrics)
+    for each in settings.upstreams:
+        upstream = upstreams[each.name]
+        stack.push_async_callback(upstream.close)
+        await upstream.refresh()
+        await _in_background(stack, upstream.watch(each.health_every_s))
+    return upstreams
+
+
+def _embedding_model(settings: Settings) -> EmbeddingModel | None:
+    """Return this machine's embedding model; None when an upstream's is used."""
     named = settings.embedder.model
+    if settings.embedder.upstream is not None:
+        return None
     name = _bundled(settings, EMBEDDER) if named == "bundled" else named
     return EmbeddingModel(name, settings.embedder.device)
+
+
+async def _open_embedder(
+    settings: Settings, model: EmbeddingModel | None, upstreams: Upstreams
+) -> Embedder | None:
+    if not settings.semantic.enabled:
+        return None
+    if model is not None:
+        return await model.open()
+    named = settings.embedder.upstream
+    assert named is not None, "one of them is set"
+    upstream = upstreams[named[0]]
+    info = upstream.match(named[1]) or ModelInfo(named[1], upstream.name, "")
+    return await UpstreamEmbedder.open(
+        upstream, info, prompt=settings.embedder.prompt, window=settings.embedder.window_tokens
+    )
 
 
 def _open_index(settings: Settings, embedder: Embedder | None) -> VectorIndex:
@@ -269,7 +297,7 @@ def _policy(settings: Settings) -> CachePolicy:
 
 
 def _local_backends(
-    settings: Settings, engine: EngineClient | None, embedder: EmbeddingModel
+    settings: Settings, engine: EngineClient | None, embedder: EmbeddingModel | None
 ) -> list[Backend]:
     backends: list[Backend] = []
     if engine is not None:
@@ -282,7 +310,8 @@ def _local_backends(
                 default_max_tokens=settings.local.default_max_tokens,
             )
         )
-    backends.append(_local_embeddings(settings, embedder))
+    if embedder is not None:
+        backends.append(_local_embeddings(settings, embedder))
     return backends
 
 

@@ -10,7 +10,14 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
-from semantic_layer.embedding import Embedded, Embedder, Encoder, ThreadedEmbedder, load_encoder
+from semantic_layer.embedding import (
+    Embedded,
+    Embedder,
+    Encoder,
+    ThreadedEmbedder,
+    Vectors,
+    load_encoder,
+)
 from semantic_layer.entry import Entry
 from semantic_layer.errors import (
     EmbedderFailed,
@@ -108,6 +115,7 @@ __all__ = [
     "Thresholds",
     "Valkey",
     "VectorIndex",
+    "Vectors",
     "Verdict",
     "Window",
     "collection_name",

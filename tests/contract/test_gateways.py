@@ -40,10 +40,15 @@ class Pair:
         self.start = start
         self.upstream = upstream
         self.stacks: list[Stack] = [start(), start()]
+        self.opened: list[Client] = []
+
+    def client(self, stack: Stack, namespace: str) -> Client:
+        self.opened.append(PairClient(stack.url, {"x-strata-namespace": namespace}))
+        return self.opened[-1]
 
     def clients(self) -> list[Client]:
-        space = {"x-strata-namespace": uuid.uuid4().hex}
-        return [PairClient(stack.url, space) for stack in self.stacks]
+        namespace = uuid.uuid4().hex
+        return [self.client(stack, namespace) for stack in self.stacks]
 
 
 class PairClient(Client):
@@ -73,6 +78,8 @@ def pair(running: Pair) -> Iterator[Pair]:
     running.upstream.calls.clear()
     yield running
     running.upstream.script = echo
+    while running.opened:
+        running.opened.pop().close()
 
 
 def content(response: Any) -> str:
@@ -146,8 +153,8 @@ def test_another_gateway_takes_over_when_the_generating_one_dies(pair: Pair) -> 
     gate = Gate()
     pair.upstream.script = lambda call: Answer([*streamed(["a"])[:2], gate])
     doomed = pair.start()
-    client = PairClient(doomed.url, {"x-strata-namespace": "takeover"})
-    waiting = PairClient(pair.stacks[0].url, {"x-strata-namespace": "takeover"})
+    client = pair.client(doomed, "takeover")
+    waiting = pair.client(pair.stacks[0], "takeover")
     with ThreadPoolExecutor() as pool:
         lost = pool.submit(client.chat, QUESTION)
         assert gate.reached.wait(10)

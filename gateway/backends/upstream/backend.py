@@ -14,18 +14,21 @@ import msgspec
 
 from gateway.backends.base import Event, ModelInfo, PartHealth, PartState, Work
 from gateway.backends.chunks import ChunkReader
+from gateway.backends.embeddings import Embedding, EmbedWork
 from gateway.backends.prices import Prices
 from gateway.backends.sse import SseParser
 from gateway.backends.upstream.catalogue import Catalogue
 from gateway.backends.upstream.dispatch import Dispatch, OnAnswer
 from gateway.backends.upstream.policies import POLICIES, Policy
-from gateway.backends.upstream.prefix import prefix_of
+from gateway.backends.upstream.prefix import Prefix, prefix_of
 from gateway.backends.upstream.probe import probe
 from gateway.backends.upstream.replica import Replica
 from gateway.backends.upstream.retry import Retries
 from gateway.backends.upstream.timeouts import Timeouts
+from gateway.backends.upstream.vectors import read_vectors
 
 CHAT = "/chat/completions"
+EMBEDDINGS = "/embeddings"
 PROBE_S = 1.0
 TRACE_HEADERS = frozenset({"traceparent", "tracestate", "baggage"})
 KEEPALIVE_S = 2.0  # shorter than servers' usual 5 s, so that no request meets a closing connection
@@ -131,6 +134,26 @@ class UpstreamBackend:
             for event in reader.end():
                 yield event
             await exchange.drain()
+
+    async def embed(self, work: EmbedWork) -> list[Embedding]:
+        """Return one vector per input, in order.
+
+        Raises:
+            UpstreamStatus: the upstream refused the request.
+            BackendError: no replica could be reached, or the answer is none.
+        """
+        body = {
+            **work.fields,
+            "model": self._catalogue.target(work.model),
+            "input": list(work.inputs),
+            "encoding_format": "float",
+        }
+        content, headers = msgspec.json.encode(body), {"x-request-id": work.request_id}
+        async with self._dispatch.opened(EMBEDDINGS, content, headers, Prefix()) as exchange:
+            if not exchange.response.is_success:
+                raise await exchange.refusal(self.name)
+            text = b"".join([chunk async for chunk in exchange.chunks])
+        return read_vectors(text, len(work.inputs))
 
     async def health(self) -> PartHealth:
         """Say whether any replica answers, asked now."""
