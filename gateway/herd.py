@@ -8,8 +8,9 @@ every gateway generates for itself.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from gateway.answer import Answer, replay
+from gateway.answer import Answer
 from gateway.backends.base import Event
+from gateway.replay import replay
 from gateway.write_back import Job
 from semantic_layer import Lease, Leases, StoreUnavailable
 

@@ -122,6 +122,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             quotas=quotas,
             on_record=record,
             herd=_open_herd(settings, write_back, stack),
+            replay_tokens_per_s=settings.cache.replay_tokens_per_s,
         )
         yield Parts(
             settings=settings,
