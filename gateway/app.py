@@ -20,6 +20,7 @@ from gateway.admin.cache import (
     lookup,
 )
 from gateway.admin.guard import AdminGuard
+from gateway.admin.prefix import explain, reset, tree, warm
 from gateway.admin.stats import prefix, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.admin.upstreams import drain, list_upstreams, undrain
@@ -100,6 +101,10 @@ def _admin_router() -> Router:
             invalidate_entries,
             traffic,
             prefix,
+            tree,
+            explain,
+            warm,
+            reset,
             list_upstreams,
             drain,
             undrain,

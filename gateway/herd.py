@@ -2,10 +2,11 @@
 
 The gateway that holds a request's lease generates; the others wait for the entry that it stores,
 and the next one takes over when it gives up or dies. A lease problem never fails a request: then
-every gateway generates for itself.
+every gateway generates for itself, as one does that has waited for too long.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from gateway.answer import Answer
@@ -16,6 +17,7 @@ from semantic_layer import Lease, Leases, StoreUnavailable
 
 FIRST_PAUSE_S = 0.02
 MAX_PAUSE_S = 0.25
+PATIENCE_S = 30.0  # a reader that stalls the other gateway's generation must not stall ours
 
 Stored = Callable[[], Awaitable[Answer | None]]
 Generate = Callable[[], AsyncIterator[Event]]
@@ -28,7 +30,13 @@ class Herd:
     finds neither a lease nor the entry.
     """
 
-    def __init__(self, leases: Leases, after_writes: Callable[[Job], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        leases: Leases,
+        after_writes: Callable[[Job], Awaitable[None]],
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._patience_s = patience_s
         self._leases = leases
         self._after_writes = after_writes
 
@@ -39,9 +47,11 @@ class Herd:
 
         ``on_follow`` is called before the first event when it is another's.
         """
-        pause_s = FIRST_PAUSE_S
+        pause_s, give_up_at = FIRST_PAUSE_S, time.monotonic() + self._patience_s
         while True:
             lease = await self._acquired(name)
+            if lease is None and time.monotonic() > give_up_at:
+                lease = _Unleased()
             try:
                 answer = await stored()
                 if answer is None and lease is not None:

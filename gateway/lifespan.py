@@ -55,6 +55,7 @@ DRAIN_S = 1.0
 LOAD_TIMEOUT_S = 1800.0
 OWN_STORES = ("embedded", "memory")
 OWN_INDEXES = ("embedded", "memory")
+PROMPT_MEMORY = "recent-prompts"
 
 
 @contextlib.asynccontextmanager
@@ -93,8 +94,9 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(cache.close)
         if isinstance(index, SharedIndex):
             await _in_background(stack, index.follow())
+        served_here = _local_backends(settings, engine, embedding_model)
         backends = Backends(
-            [*_local_backends(settings, engine, embedding_model), *upstreams.values()],
+            [*served_here, *upstreams.values()],
             {each.name: each.fallbacks for each in settings.upstreams},
             metrics.count_fallback,
         )
@@ -144,6 +146,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             upstreams=upstreams,
             relayed_headers=relayed_headers(settings.upstreams),
             quotas=quotas,
+            local=next((b for b in served_here if isinstance(b, LocalBackend)), None),
             responses=KeptResponses(records, settings.cache.responses_ttl_s),
         )
 
@@ -302,13 +305,15 @@ def _local_backends(
 ) -> list[Backend]:
     backends: list[Backend] = []
     if engine is not None:
-        name = settings.local.model
+        name, tool_parser = settings.local.model, settings.local.tool_parser
         backends.append(
             LocalBackend(
                 CHAT.model_id if name == "bundled" else served_name(name),
                 engine.config.model_path,
                 engine,
                 default_max_tokens=settings.local.default_max_tokens,
+                memory_path=settings.data_dir / PROMPT_MEMORY,
+                tool_parser=None if tool_parser == "auto" else tool_parser,
             )
         )
     if embedder is not None:

@@ -1,6 +1,5 @@
 """``/admin/cache``: ask what the caches would do, fill them, browse them, empty them."""
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -8,6 +7,7 @@ from litestar import Request, delete, get, post
 from msgspec import Meta, Struct
 
 from gateway.access_log import REQUEST_ID
+from gateway.admin.query import read_query, take_flag
 from gateway.admin.views import candidate_view, entry_view, reason_view, response_of
 from gateway.answer import encode
 from gateway.api.connection import headers_of, parts_of, read_json
@@ -35,10 +35,6 @@ _FIELDS = {
     "text": "text",
 }
 _DELETE_BY = ("id", "tag", "model", "namespace", "tenant")
-_FLAG = {
-    **dict.fromkeys(("1", "true", "yes", "on"), True),
-    **dict.fromkeys(("0", "false", "no", "off"), False),
-}
 
 
 class Paging(Struct, frozen=True):
@@ -91,7 +87,7 @@ async def import_entries(request: HTTP) -> ImportResult:
 @get("/cache/entries")
 async def browse_entries(request: HTTP) -> dict[str, Any]:
     """List entries, newest first, by id, tenant, namespace, model, intent, tag or text."""
-    query = _query(request, {*_FIELDS, "cursor", "limit"}, may_be_empty={"namespace"})
+    query = read_query(request, {*_FIELDS, "cursor", "limit"}, may_be_empty={"namespace"})
     paging = convert(
         {k: query.pop(k) for k in ("cursor", "limit") if k in query}, Paging, strict=False
     )
@@ -108,8 +104,8 @@ async def browse_entries(request: HTTP) -> dict[str, Any]:
 @delete("/cache/entries", status_code=200)
 async def invalidate_entries(request: HTTP) -> dict[str, Any]:
     """Remove the selected entries from all stores; ``dry_run=1`` only counts them."""
-    query = _query(request, {*_DELETE_BY, "all", "dry_run"})
-    everything, dry_run = _flag(query, "all"), _flag(query, "dry_run")
+    query = read_query(request, {*_DELETE_BY, "all", "dry_run"})
+    everything, dry_run = take_flag(query, "all"), take_flag(query, "dry_run")
     if not query and not everything:
         raise BadRequest(f"select entries by {', '.join(_DELETE_BY)}, or all=1", param="all")
     selector = replace(_selector(query), everything=everything)
@@ -162,31 +158,6 @@ def _call(
         namespace=directives.namespace,
         headers=relayed(said, parts),
     )
-
-
-def _query(request: HTTP, known: set[str], *, may_be_empty: Collection[str] = ()) -> dict[str, str]:
-    query: dict[str, str] = {}
-    for name, value in request.query_params.multi_items():
-        if name not in known:
-            raise BadRequest(f"{name}: unknown; known are {', '.join(sorted(known))}", param=name)
-        if name in query:
-            raise BadRequest(f"{name}: given twice", param=name)
-        if not value and name not in may_be_empty:
-            raise BadRequest(f"{name}: is empty", param=name)
-        query[name] = value
-    return query
-
-
-def _flag(query: dict[str, str], name: str) -> bool:
-    """Take a flag out of the query; absent is False.
-
-    Raises:
-        BadRequest: it is neither a yes nor a no.
-    """
-    value = _FLAG.get(query.pop(name, "0").strip().lower())
-    if value is None:
-        raise BadRequest(f"{name}: expected one of {', '.join(_FLAG)}", param=name)
-    return value
 
 
 def _selector(query: dict[str, str]) -> Selector:

@@ -6,23 +6,30 @@ costs (microseconds) runs on the event loop.
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from gateway.backends.base import Event, Final, Finish, ModelInfo, PartHealth, Usage, Work
+from gateway.backends.calling_choice import CallingChoice
 from gateway.backends.choice import Choice
+from gateway.backends.explanation import Prompt
 from gateway.backends.generated_ids import GeneratedIds
 from gateway.backends.history import read_history
 from gateway.backends.local_completions import LocalCompletions
+from gateway.backends.local_prefix import LocalPrefix
 from gateway.backends.merge import merge
+from gateway.backends.plan import Plan, read_plan
+from gateway.backends.recent_prompts import RecentPrompts, digest_turns
 from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
 from gateway.backends.tokenizer import Tokenizer, fingerprint_text_files
-from gateway.errors import BackendError, BackendUnavailable, ContextTooLong
+from gateway.backends.tool_format import FORMATS, ToolParserName, recognise
+from gateway.backends.tool_parser import ToolParser
+from gateway.backends.tool_prompt import with_tools
+from gateway.errors import BackendError, BackendUnavailable, BadRequest, ContextTooLong
 from prefix_layer import (
     EngineClient,
     EngineFailed,
@@ -30,6 +37,7 @@ from prefix_layer import (
     EngineUnavailable,
     Generate,
     Ready,
+    Sampling,
     Tokens,
     fingerprint_model,
 )
@@ -47,14 +55,6 @@ _HEALTH_STATES: dict[EngineState, Literal["ready", "starting", "down"]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt as the model gets it; ``text`` is as `Tokenizer.render` gives it."""
-
-    text: str
-    token_ids: list[int]
-
-
 class LocalBackend:
     """Serves one model of an engine process; closes the engine's client when closed.
 
@@ -62,6 +62,7 @@ class LocalBackend:
     the context ends: a larger limit is cut to the room that is left. Requests wait up to
     ``ready_timeout_s`` for an engine that is starting. The fingerprint comes from the model folder
     and the engine's settings alone, so it is known before the engine is, and outlives it.
+    ``memory_path`` is a file that keeps digests of prompts, to explain misses after a restart.
 
     Raises:
         BackendUnavailable: the folder holds no usable tokenizer or model; one line.
@@ -77,11 +78,23 @@ class LocalBackend:
         *,
         default_max_tokens: int = 1024,
         ready_timeout_s: float = 30.0,
+        memory_path: Path | None = None,
+        tool_parser: ToolParserName | None = None,
     ) -> None:
         self._client = client
         self._tokenizer = Tokenizer(model_path)
         self._generated = GeneratedIds(self._tokenizer)
-        self._info = ModelInfo(model_id, "strata", _fingerprint(model_path, client))
+        template = self._tokenizer.template
+        known = recognise("" if template is None else template.source)
+        self._form = known if tool_parser is None else FORMATS[tool_parser]
+        self._markers = self._tokenizer.special_ids("".join(self._form.markers))
+        fingerprint = _fingerprint(model_path, client)
+        self._info = ModelInfo(model_id, "strata", fingerprint)
+        self._recent = RecentPrompts()
+        self._memory_path = memory_path
+        if memory_path is not None:
+            self._recent.load(memory_path)
+        self.prefix = LocalPrefix(client, self._tokenizer, self._recent, fingerprint, self.read)
         self._default_max_tokens = default_max_tokens
         self._ready_timeout_s = ready_timeout_s
         self._threads = ThreadPoolExecutor(_NUM_THREADS, thread_name_prefix="local-text")
@@ -108,22 +121,25 @@ class LocalBackend:
 
     async def _chat(self, work: Work) -> AsyncGenerator[Event, None]:
         refuse_unsupported(work.body)
-        prompt = await self._in_thread(self._read, work.body, work.salt)
+        plan, prompt = await self._in_thread(self._read, work.body, work.salt)
         ready = await self._engine_ready()
         stop_ids = self._tokenizer.stop_ids
         wish = read_wish(work.body, vocab_size=ready.vocab_size, stop_ids=stop_ids)
         token_ids = prompt.token_ids
         max_tokens = self._clamp(wish.max_tokens, len(token_ids), ready.context_length)
-        choices = [Choice(index, self._tokenizer, wish.stops) for index in range(wish.num_choices)]
+        choices = [self._choice(index, wish, plan) for index in range(wish.num_choices)]
         commands = [
-            self._command(work, token_ids, wish, index, max_tokens) for index in range(len(choices))
+            self._command(work, token_ids, wish.of_choice(index, max_tokens, plan.grammar))
+            for index in range(len(choices))
         ]
-        streams = [self._follow(*pair) for pair in zip(commands, choices, strict=True)]
+        self._recent.record(work.salt, token_ids, prompt.turns)
+        streams = [self._follow(*pair, plan) for pair in zip(commands, choices, strict=True)]
         async with aclosing(merge(streams)) as events:
             async for event in events:
                 yield event
         for choice in choices:
             self._generated.remember(work.salt, prompt.text, token_ids, choice.token_ids)
+        self._recent.record(work.salt, token_ids, prompt.turns, choices[0].token_ids)
         yield Final(_usage(len(token_ids), choices))
 
     async def count_tokens(self, work: Work) -> int:
@@ -132,9 +148,17 @@ class LocalBackend:
         Raises:
             BadRequest: the request cannot be served as it is.
         """
-        refuse_unsupported(work.body)
-        prompt = await self._in_thread(self._read, work.body, work.salt)
-        return len(prompt.token_ids)
+        return len((await self.read(work.body, work.salt)).token_ids)
+
+    async def read(self, body: dict[str, Any], salt: bytes) -> Prompt:
+        """Return the prompt that the model gets for a request.
+
+        Raises:
+            BadRequest: the request cannot be served as it is.
+        """
+        refuse_unsupported(body)
+        _, prompt = await self._in_thread(self._read, body, salt)
+        return prompt
 
     async def health(self) -> PartHealth:
         """Say whether requests can be served now."""
@@ -144,14 +168,27 @@ class LocalBackend:
     async def close(self) -> None:
         """Stop the engine and the worker threads; idempotent."""
         await self._client.close()
+        if self._memory_path is not None:
+            self._recent.save(self._memory_path, self._info.fingerprint)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _read(self, body: dict[str, Any], salt: bytes) -> Prompt:
+    def _read(self, body: dict[str, Any], salt: bytes) -> tuple[Plan, Prompt]:
+        plan = read_plan(body, self._form, self._markers)
         template = self._tokenizer.template
         knows_tools = template is not None and template.knows_tools
         history = read_history(body.get("messages"), knows_tools=knows_tools)
-        text = self._tokenizer.render(history)
-        return Prompt(text, self._generated.encode(salt, text))
+        if plan.tools and not (template is not None and template.shows_tools):
+            history = with_tools(history, plan.tools)
+        text = self._tokenizer.render(history, plan.tools)
+        token_ids = self._generated.encode(salt, text)
+        roles = tuple(str(message["role"]) for message in history)
+        return plan, Prompt(text, token_ids, roles, digest_turns(history))
+
+    def _choice(self, index: int, wish: Wish, plan: Plan) -> Choice | CallingChoice:
+        if not plan.tools:
+            return Choice(index, self._tokenizer, wish.stops)
+        plain = Choice(index, self._tokenizer, (), marked=self._markers)
+        return CallingChoice(plain, ToolParser(self._form), wish.stops)
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         call = partial(work, *args, **kwargs)
@@ -173,18 +210,18 @@ class LocalBackend:
             )
         return min(self._default_max_tokens if asked is None else asked, room)
 
-    def _command(
-        self, work: Work, prompt: list[int], wish: Wish, index: int, max_tokens: int
-    ) -> Generate:
+    def _command(self, work: Work, prompt: list[int], sampling: Sampling) -> Generate:
         return Generate(
             request_id=f"{work.request_id}/{next(self._numbers)}",
             prompt=prompt,
-            sampling=wish.of_choice(index, max_tokens),
+            sampling=sampling,
             salt=work.salt,
         )
 
-    async def _follow(self, command: Generate, choice: Choice) -> AsyncGenerator[Event, None]:
-        async with aclosing(self._steps(command)) as steps:
+    async def _follow(
+        self, command: Generate, choice: Choice | CallingChoice, plan: Plan
+    ) -> AsyncGenerator[Event, None]:
+        async with aclosing(self._steps(command, plan.source)) as steps:
             async for tokens in steps:
                 if (delta := choice.push(tokens)) is not None:
                     yield delta
@@ -192,7 +229,9 @@ class LocalBackend:
                     yield Finish(choice.index, choice.finish_reason, choice.stop)
                     return
 
-    async def _steps(self, command: Generate) -> AsyncGenerator[Tokens, None]:
+    async def _steps(
+        self, command: Generate, grammar_field: str | None = None
+    ) -> AsyncGenerator[Tokens, None]:
         """Run one sequence; raise the engine's errors as the backend's."""
         try:
             async with aclosing(self._client.generate(command)) as steps:
@@ -203,7 +242,7 @@ class LocalBackend:
         except EngineUnavailable as error:
             raise BackendUnavailable(f"the local model is not available: {error}") from error
         except EngineFailed as error:
-            raise _translate(error) from error
+            raise _translate(error, grammar_field) from error
         raise BackendError("the local model ended without a finish reason")
 
 
@@ -216,13 +255,19 @@ def _fingerprint(folder: Path, client: EngineClient) -> str:
         raise BackendUnavailable(f"no usable model in {folder}: {error}") from error
 
 
-def _translate(error: EngineFailed) -> BackendError | ContextTooLong:
+def _translate(error: EngineFailed, grammar_field: str | None) -> BackendError | BadRequest:
+    if error.code == "bad_grammar":
+        return BadRequest(
+            f"{grammar_field} cannot be followed: {error.message}",
+            param=grammar_field,
+            code="unsupported_schema",
+        )
     if error.code == "prompt_too_long":
         return ContextTooLong(error.message, param="messages")
     return BackendError(f"the local model failed: {error.message}", code=error.code)
 
 
-def _usage(num_prompt: int, choices: list[Choice]) -> Usage:
+def _usage(num_prompt: int, choices: Sequence[Choice | CallingChoice]) -> Usage:
     """Count the prompt once; cached is what even the choice that found least did find."""
     return Usage(
         prompt_tokens=num_prompt,

@@ -47,13 +47,13 @@ class Held:
 class Gateway:
     """One gateway of several; its generations wait for ``may_end``."""
 
-    def __init__(self, store: Store, *, stores: bool = True) -> None:
+    def __init__(self, store: Store, *, stores: bool = True, patience_s: float = 60) -> None:
         self.store = store
         self.may_end = asyncio.Event()
         self.num_generations = 0
         self.followed = False
         self._stores = stores
-        self._herd = Herd(store, self._after_writes)
+        self._herd = Herd(store, self._after_writes, patience_s)
 
     async def _after_writes(self, job: Job) -> None:
         await job()
@@ -139,3 +139,15 @@ async def test_request_is_answered_when_leases_cannot_be_had() -> None:
     for gateway in (one, two):
         gateway.may_end.set()
     assert [await one.text(), await two.text()] == ["made", "stored"]
+
+
+async def test_gateway_generates_itself_when_the_leader_takes_too_long() -> None:
+    """A client that stalls one gateway's generation does not stall the other's callers."""
+    store = Store()
+    stalled, other = Gateway(store), Gateway(store, patience_s=0.05)
+    leading = await begun(stalled)
+    other.may_end.set()
+    assert await other.text() == "made"
+    assert store.holder is not None, "the lease is still the leader's"
+    stalled.may_end.set()
+    assert await leading == "made"
