@@ -1,6 +1,6 @@
 """Cached tokens of two replicas behind one gateway, by routing policy, at equal load.
 
-usage: python -m tests.bench.bench_routing [--conversations 10] [--turns 5] [--json]
+usage: python -m tests.bench.bench_routing [--conversations 8] [--turns 5] [--json]
 
 Starts two `strata serve` with the bundled model and little room for KV, and one without a model in
 front of them. Every policy gets the same conversations, four at a time, in fresh words.
@@ -102,10 +102,10 @@ def _text(dice: random.Random, words: int) -> str:
 def main() -> None:
     """Run every policy and print its share of cached tokens."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--conversations", type=int, default=10)
+    parser.add_argument("--conversations", type=int, default=8)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--words", type=int, default=240)
-    parser.add_argument("--kv-tokens", type=int, default=5120)
+    parser.add_argument("--kv-tokens", type=int, default=3072)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     models_dir = Path(os.environ.get("STRATA_MODELS_DIR") or default_models_dir(os.environ))

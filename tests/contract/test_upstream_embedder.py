@@ -96,4 +96,4 @@ def test_lookup_is_a_miss_when_the_embedder_is_away(caller: Client, engine: Engi
     assert 'strata_breaker_open{part="embedder"} 1.0' in caller.metrics()
     assert caller.http.get("/health/ready").status_code == 200
     engine.is_down = False
-    until(lambda: caller.answer(SAME).headers["x-strata-cache"] == "semantic", what="healed")
+    until(lambda: caller.lookup(caller.body(SAME))["outcome"] == "semantic", what="healed")
