@@ -17,6 +17,7 @@ from gateway.call import Call
 from gateway.errors import BackendUnavailable, BadRequest
 from gateway.parts import Parts
 from gateway.wire.cache_admin import EntryRow, ImportResult, LookupBody, RowError, answer_of
+from gateway.wire.completions import check_completion, is_completion
 from gateway.wire.directives import read_directives
 from gateway.wire.openai import check_chat
 from gateway.wire.validation import convert, decode_json, decode_object
@@ -118,8 +119,12 @@ async def invalidate_entries(request: HTTP) -> dict[str, Any]:
 
 async def _import(request: HTTP, parts: Parts, tree: Any) -> str:
     row = convert(tree, EntryRow)
+    if row.tenant is None and parts.settings.api_keys_file is not None:
+        raise BadRequest("tenant: say whose entry it is, as this gateway has keys", param="tenant")
+    if row.intent not in (None, *parts.cache.thresholds.priors):
+        raise BadRequest(f"intent: {row.intent!r} is not known", param="intent")
     call = _call(request, parts, row.request, row.tenant, {})
-    answer = answer_of(row, call.body)
+    answer = answer_of(row, call.body, call.api)
     call = replace(
         call,
         control=row.control(call.control),
@@ -130,7 +135,7 @@ async def _import(request: HTTP, parts: Parts, tree: Any) -> str:
         call.control,
         encode(answer),
         answer_text=answer.text,
-        exact_only=answer.is_exact_only,
+        exact_only=answer.is_exact_only or row.exact_only,
     )
     if entry_id is None:
         raise BadRequest("request: one that is never cached", param="request")
@@ -145,14 +150,16 @@ async def _body(request: HTTP, parts: Parts) -> bytes:
 def _call(
     request: HTTP, parts: Parts, body: dict[str, Any], tenant: str | None, headers: dict[str, str]
 ) -> Call:
-    chat = check_chat(body, "request")
+    of_completions = is_completion(body)
+    asked = (check_completion if of_completions else check_chat)(body, "request")
     said = {name.lower(): value for name, value in headers.items()}
-    directives = read_directives(said, chat.request.strata, parts.cache.thresholds.priors)
+    directives = read_directives(said, asked.request.strata, parts.cache.thresholds.priors)
     return Call(
         request_id=request.scope["state"][REQUEST_ID],
         tenant=Tenant.named(tenant or PUBLIC),
-        model=chat.request.model,
-        body=chat.body,
+        model=asked.request.model,
+        body=asked.body,
+        api="completions" if of_completions else "chat",
         control=directives.control,
         route=ROUTE,
         namespace=directives.namespace,

@@ -19,16 +19,15 @@ from gateway.backends.prices import Prices
 from gateway.backends.sse import SseParser
 from gateway.backends.upstream.catalogue import Catalogue
 from gateway.backends.upstream.dispatch import Dispatch, OnAnswer
+from gateway.backends.upstream.embeddings import embed
 from gateway.backends.upstream.policies import POLICIES, Policy
-from gateway.backends.upstream.prefix import Prefix, prefix_of
+from gateway.backends.upstream.prefix import prefix_of
 from gateway.backends.upstream.probe import probe
 from gateway.backends.upstream.replica import Replica
 from gateway.backends.upstream.retry import Retries
 from gateway.backends.upstream.timeouts import Timeouts
-from gateway.backends.upstream.vectors import read_vectors
 from gateway.wire.completions import prompts_of
 
-EMBEDDINGS = "/embeddings"
 PATHS = {"chat": "/chat/completions", "completions": "/completions"}
 PROBE_S = 1.0
 TRACE_HEADERS = frozenset({"traceparent", "tracestate", "baggage"})
@@ -116,8 +115,7 @@ class UpstreamBackend:
             BackendError: its answer was broken or cut, also after events were given.
         """
         body = _body(work, self._catalogue.target(work.model))
-        headers = {name: work.headers[name] for name in self._relayed if name in work.headers}
-        headers["x-request-id"] = work.request_id
+        headers = {**self._passed_on(work.headers), "x-request-id": work.request_id}
         content = msgspec.json.encode(body)
         begun = self._dispatch.opened(PATHS[work.api], content, headers, prefix_of(body))
         async with begun as exchange:
@@ -141,20 +139,10 @@ class UpstreamBackend:
 
         Raises:
             UpstreamStatus: the upstream refused the request.
-            BackendError: no replica could be reached, or the answer is none.
+            BackendError: it cannot be reached, or its answer was broken.
         """
-        body = {
-            **work.fields,
-            "model": self._catalogue.target(work.model),
-            "input": list(work.inputs),
-            "encoding_format": "float",
-        }
-        content, headers = msgspec.json.encode(body), {"x-request-id": work.request_id}
-        async with self._dispatch.opened(EMBEDDINGS, content, headers, Prefix()) as exchange:
-            if not exchange.response.is_success:
-                raise await exchange.refusal(self.name)
-            text = b"".join([chunk async for chunk in exchange.chunks])
-        return read_vectors(text, len(work.inputs))
+        model, headers = self._catalogue.target(work.model), self._passed_on(work.headers)
+        return await embed(self._dispatch, self.name, model, headers, work)
 
     async def health(self) -> PartHealth:
         """Say whether any replica answers, asked now."""
@@ -177,6 +165,9 @@ class UpstreamBackend:
         while True:
             await asyncio.sleep(every_s)
             await self.refresh(max(PROBE_S, every_s / 2))
+
+    def _passed_on(self, headers: Mapping[str, str]) -> dict[str, str]:
+        return {name: headers[name] for name in self._relayed if name in headers}
 
     async def close(self) -> None:
         """Close every connection; idempotent."""
