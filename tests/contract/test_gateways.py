@@ -17,6 +17,7 @@ from tests.fakes.upstream import Answer, Call, FakeUpstream, Gate, echo, streame
 
 NUM_CALLERS = 100
 SHARED_S = 1.0
+PATIENT = {"REDIS__TIMEOUT_S": "10", "QDRANT__TIMEOUT_S": "10", "EMBEDDER__TIMEOUT_S": "10"}
 QUESTION = "What is the capital of France?"
 REWORDED = "Which city is the capital of France?"
 MANY = "How many rooms does the hotel have?"
@@ -65,7 +66,7 @@ def running(
 
         def start() -> Stack:
             folder = tmp_path_factory.mktemp("gateway")
-            settings = {"LOCAL__MODEL": "none", "REDIS__URL": redis_url}
+            settings = {"LOCAL__MODEL": "none", "REDIS__URL": redis_url, **PATIENT}
             toml = upstream_toml(upstream.base_url)
             return stack.enter_context(serving(folder, serving_models, toml=toml, **settings))
 
