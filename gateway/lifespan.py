@@ -23,6 +23,7 @@ from gateway.ledger import Ledger
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
+from gateway.public_prefixes import warm_public
 from gateway.quotas import Quotas
 from gateway.record import RequestRecord
 from gateway.settings import Settings
@@ -110,6 +111,9 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(write_back.drain, DRAIN_S)
         if engine is not None:
             await engine.wait_ready(LOAD_TIMEOUT_S)
+        local = next((b for b in served_here if isinstance(b, LocalBackend)), None)
+        if local is not None and settings.local.public_prefixes is not None:
+            await warm_public(local, settings.local.public_prefixes)
 
         def record(request: RequestRecord) -> None:
             metrics.record(request)
@@ -146,7 +150,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             upstreams=upstreams,
             relayed_headers=relayed_headers(settings.upstreams),
             quotas=quotas,
-            local=next((b for b in served_here if isinstance(b, LocalBackend)), None),
+            local=local,
             responses=KeptResponses(records, settings.cache.responses_ttl_s),
         )
 
@@ -175,11 +179,20 @@ async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClie
             disk_kv_bytes=local.disk_kv_bytes,
             kv_dir=(local.kv_dir or settings.data_dir / "kv").absolute(),
             kv_codec=local.kv_codec,
+            kv_events=_kv_events(settings),
         )
     )
     stack.push_async_callback(engine.close)
     await engine.start()
     return engine
+
+
+def _kv_events(settings: Settings) -> Path | None:
+    named = settings.local.kv_events
+    if named == "off":
+        return None
+    path = settings.data_dir / "kv-events.sock" if named == "on" else Path(named).expanduser()
+    return path.absolute()
 
 
 async def _store_url(settings: Settings, stack: AsyncExitStack) -> str:

@@ -106,6 +106,9 @@ class LocalSettings:
     KV that leaves the pool is kept in ``host_kv_bytes`` of memory and ``disk_kv_bytes`` of
     ``kv_dir``, which several engines may share; None is a folder in the data folder.
     ``tool_parser`` is how the model writes tool calls; ``auto`` asks its chat template.
+    ``kv_events`` is where routers hear of blocks: ``off``, a socket's path, or ``on`` for
+    ``kv-events.sock`` in the data folder. ``public_prefixes`` is a file of chat requests, one a
+    line, whose prompts all tenants share.
     """
 
     model: Name = "bundled"
@@ -124,6 +127,8 @@ class LocalSettings:
     max_batch_tokens: Count = 512
     default_max_tokens: Count = 1024
     tool_parser: Literal["auto", ToolParserName] = "auto"
+    kv_events: Name = "off"
+    public_prefixes: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

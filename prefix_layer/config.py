@@ -39,6 +39,7 @@ class EngineConfig:
     kv_dir: Path | None = None
     kv_codec: CodecName = "none"
     kv_load: Literal["measured", "always"] = "measured"
+    kv_events: Path | None = None
 
 
 def encode_config(config: EngineConfig) -> str:

@@ -53,7 +53,7 @@ class Runner:
         self._cache.begin(StepPlan(self._tensor(slots), spans))
         wanted = [_rows(chunk, span) for chunk, span in zip(chunks, spans, strict=True)]
         logits = self._forward(token_ids, positions, [row for rows in wanted for row in rows])
-        if len(logits) == len(chunks):
+        if not any(chunk.sequence.wants_prompt_logits for chunk in chunks):
             return logits
         each = torch.split(logits, [len(rows) for rows in wanted])
         for chunk, rows in zip(chunks, each, strict=True):

@@ -10,6 +10,7 @@ import openai
 import pytest
 
 from tests.contract.client import CHAT_MODEL, Client, until
+from tests.contract.conftest import StartStack
 
 MODEL = "multilingual-e5-small"
 TEXTS = ["What is the capital of France?", "怎样煮鸡蛋？", "晚安🌙 café"]
@@ -181,3 +182,12 @@ def test_lookups_are_answered_when_many_texts_are_embedded(client: Client) -> No
             seen += [reason["check"] for reason in found["reasons"]]
     assert large.result().status_code == 200
     assert "embed" not in seen, "a look-up gave up on its embedding"
+
+
+def test_vectors_are_made_when_semantic_hits_are_switched_off(start_stack: StartStack) -> None:
+    """The model is loaded at the first request that asks for it."""
+    bare = start_stack(LOCAL__MODEL="none", SEMANTIC__ENABLED="off")
+    caller = Client(bare.url)
+    assert vectors(ask(caller, TEXTS)).shape == (3, 384)
+    until_cached(caller, TEXTS)
+    caller.close()
