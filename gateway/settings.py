@@ -114,6 +114,7 @@ class LocalSettings:
     model: Name = "bundled"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device: Name = "auto"
+    weights: Literal["auto", "int8"] = "auto"
     block_size: Annotated[int, msgspec.Meta(ge=1, le=512)] = 16
     kv_tokens: Count = 32768
     eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "adaptive"
