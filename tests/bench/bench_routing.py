@@ -1,9 +1,10 @@
 """Cached tokens of two replicas behind one gateway, by routing policy, at equal load.
 
-usage: python -m tests.bench.bench_routing [--conversations 8] [--turns 5] [--json]
+usage: python -m tests.bench.bench_routing [--conversations 7] [--turns 5] [--json]
 
-Starts two `strata serve` with the bundled model and little room for KV, and one without a model in
-front of them. Every policy gets the same conversations, four at a time, in fresh words.
+Starts two `strata serve` with the bundled model, each with room for the KV of about half of the
+conversations (`--kv-tokens`), and one without a model in front of them. Every policy gets the same
+load, four requests at a time, in fresh words.
 """
 
 import argparse
@@ -70,7 +71,10 @@ def start_fleet(stack: ExitStack, folder: Path, models_dir: Path, kv_tokens: int
 def converse(
     url: str, policy: str, *, conversations: int, turns: int, words: int, seed: int
 ) -> Tally:
-    """Hold the conversations turn by turn, four requests at a time."""
+    """Hold the conversations, one turn of each after the other, four requests at a time.
+
+    An odd number of them meets two replicas in turn on alternate sides.
+    """
     dice, tally = random.Random(seed), Tally()
     histories: list[list[dict[str, Any]]] = [
         [{"role": "system", "content": _text(dice, words)}] for _ in range(conversations)
@@ -89,7 +93,6 @@ def converse(
         for _ in range(turns):
             for history in histories:
                 history.append({"role": "user", "content": _text(dice, words // 4)})
-            dice.shuffle(histories)
             with ThreadPoolExecutor(4) as pool:
                 list(pool.map(say, histories))
     return tally
@@ -102,10 +105,10 @@ def _text(dice: random.Random, words: int) -> str:
 def main() -> None:
     """Run every policy and print its share of cached tokens."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--conversations", type=int, default=8)
+    parser.add_argument("--conversations", type=int, default=7)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--words", type=int, default=240)
-    parser.add_argument("--kv-tokens", type=int, default=3072)
+    parser.add_argument("--kv-tokens", type=int, default=2560)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     models_dir = Path(os.environ.get("STRATA_MODELS_DIR") or default_models_dir(os.environ))
