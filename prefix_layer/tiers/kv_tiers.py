@@ -28,7 +28,7 @@ from prefix_layer.tiers.codec import Codec
 from prefix_layer.tiers.disk import DiskTier
 from prefix_layer.tiers.host import HostEntry, HostTier
 from prefix_layer.tiers.rates import Rates
-from prefix_layer.tiers.worker import DiskWorker, Done, Job
+from prefix_layer.tiers.worker import Done, Job, Worker
 
 Tier = Literal["host", "disk"]
 Views = Callable[[int], list[Tensor]]
@@ -63,7 +63,8 @@ class Fetch:
 class KvTiers:
     """The tiers of one engine. ``views`` gives a device block's KV by block id.
 
-    ``keeps_host`` says that the host's slots are a tier; else they only serve the disk.
+    ``worker`` serves ``disk``. ``keeps_host`` says that the host's slots are a tier; else they only
+    serve the disk.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class KvTiers:
         codec: Codec,
         host: HostTier,
         disk: DiskTier | None,
+        worker: Worker | None,
         rates: Rates,
         *,
         keeps_host: bool,
@@ -82,7 +84,7 @@ class KvTiers:
         self._codec = codec
         self._host = host
         self._disk = disk
-        self._worker = None if disk is None else DiskWorker(disk)
+        self._worker = worker
         self._rates = rates
         self._keeps_host = keeps_host
         self._tickets = itertools.count()

@@ -16,6 +16,7 @@ from prefix_layer.tiers.disk import DiskTier
 from prefix_layer.tiers.host import HostTier
 from prefix_layer.tiers.kv_tiers import KvTiers, Views
 from prefix_layer.tiers.rates import Rates
+from prefix_layer.tiers.worker import DiskWorker
 
 _PASSAGE_BYTES = 64 << 20
 _MIN_PASSAGE_BLOCKS = 32
@@ -39,7 +40,10 @@ def open_tiers(config: EngineConfig, views: Views, fingerprint: str) -> KvTiers 
         return None
     keeps_host = config.host_kv_bytes >= codec.num_bytes
     rates = Rates(config.block_size, always=config.kv_load == "always")
-    return KvTiers(views, config.block_size, codec, host, disk, rates, keeps_host=keeps_host)
+    worker = None if disk is None else DiskWorker(disk)
+    return KvTiers(
+        views, config.block_size, codec, host, disk, worker, rates, keeps_host=keeps_host
+    )
 
 
 def _layout(config: EngineConfig, sample: list[Tensor], fingerprint: str) -> BlockLayout:
