@@ -35,6 +35,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     choices: list[Choice]
     usage: Usage
+    stand_in: str | None = None
 
     @property
     def text(self) -> str:
@@ -43,9 +44,17 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def is_storable(self) -> bool:
-        """Whether every choice ended by itself or by its limit, with something to show for it."""
-        return bool(self.choices) and all(
-            choice.finish_reason in STORABLE and choice.refusal is None for choice in self.choices
+        """Whether every choice ended by itself or by its limit, with something to show for it.
+
+        What another model answered is not the asked one's answer.
+        """
+        return (
+            self.stand_in is None
+            and bool(self.choices)
+            and all(
+                choice.finish_reason in STORABLE and choice.refusal is None
+                for choice in self.choices
+            )
         )
 
     @property
@@ -99,6 +108,7 @@ class Assembler:
     def __init__(self) -> None:
         self._parts: dict[int, _Parts] = {}
         self._usage: Usage | None = None
+        self._stand_in: str | None = None
 
     def add(self, event: Event) -> None:
         """Take the next event."""
@@ -109,7 +119,7 @@ class Assembler:
                 parts = self._of(event.index)
                 parts.reason, parts.stop = event.reason, event.stop
             case Final():
-                self._usage = event.usage
+                self._usage, self._stand_in = event.usage, event.stand_in
 
     @property
     def answer(self) -> Answer | None:
@@ -118,7 +128,8 @@ class Assembler:
             return None
         choices = [self._parts[index].choice(index) for index in sorted(self._parts)]
         finished = [choice for choice in choices if choice is not None]
-        return Answer(finished, self._usage) if len(finished) == len(choices) else None
+        whole = len(finished) == len(choices)
+        return Answer(finished, self._usage, self._stand_in) if whole else None
 
     def _of(self, index: int) -> "_Parts":
         return self._parts.setdefault(index, _Parts())

@@ -22,12 +22,21 @@ from gateway.admin.cache import (
 from gateway.admin.guard import AdminGuard
 from gateway.admin.stats import prefix, traffic
 from gateway.admin.tenants import list_tenants
+from gateway.admin.upstreams import drain, list_upstreams, undrain
 from gateway.api.chat import create_chat_completion
 from gateway.api.connection import headers_of, parts_of
 from gateway.api.embeddings import create_embeddings
 from gateway.api.errors import EXCEPTION_HANDLERS
 from gateway.api.health import live, metrics, ready
+from gateway.api.messages import count_tokens, create_message
 from gateway.api.models import get_model, list_models
+from gateway.api.responses import (
+    cancel_response,
+    create_response,
+    delete_response,
+    get_response,
+    list_input_items,
+)
 from gateway.auth import check_exposure
 from gateway.lifespan import open_parts
 from gateway.parts import Parts
@@ -51,6 +60,13 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
     app = Litestar(
         route_handlers=[
             create_chat_completion,
+            create_message,
+            count_tokens,
+            create_response,
+            get_response,
+            delete_response,
+            list_input_items,
+            cancel_response,
             create_embeddings,
             list_models,
             get_model,
@@ -82,6 +98,9 @@ def _admin_router() -> Router:
             invalidate_entries,
             traffic,
             prefix,
+            list_upstreams,
+            drain,
+            undrain,
             list_tenants,
         ],
     )

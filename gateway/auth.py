@@ -4,7 +4,6 @@ Knows keys only by their hash. Takes headers as plain values, so it knows no HTT
 """
 
 import hmac
-import ipaddress
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from gateway.keys_file import (
     revoke_key,
     sha256_digest,
 )
+from gateway.loopback import is_loopback
 from gateway.rules import UNRESTRICTED, TenantRules
 from gateway.settings import Settings, SettingsError
 
@@ -156,21 +156,6 @@ def bearer(authorization: str | None) -> str | None:
         return None
     scheme, _, token = authorization.partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None
-
-
-def is_loopback(host: str | None) -> bool:
-    """Whether a host name or address is this machine's loopback."""
-    if not host:
-        return False
-    name = host.rstrip(".").lower()
-    if name == "localhost":
-        return True
-    try:
-        address = ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback
 
 
 def check_exposure(settings: Settings) -> None:

@@ -1,12 +1,12 @@
 """One call and what becomes of it: clocked, counted once, however it ends. Knows no HTTP."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from gateway.auth import Tenant
-from gateway.backends.base import Delta, Event, Usage
+from gateway.backends.base import Delta, Event, Final, Usage
 from gateway.errors import Forbidden, NotCached, RateLimited
 from gateway.quotas import Allowance, Ticket
 from gateway.record import CacheOutcome, End, RequestRecord
@@ -19,7 +19,10 @@ OnRecord = Callable[[RequestRecord], None]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One validated request; ``body`` is its JSON without ``strata``, ``api`` names its shape."""
+    """One validated request; ``body`` is its JSON without ``strata``, ``api`` names its shape.
+
+    ``headers`` are those that some upstream relays, by lower-case name.
+    """
 
     request_id: str
     tenant: Tenant
@@ -29,6 +32,7 @@ class Call:
     route: str
     namespace: str = ""
     api: str = "chat"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class Watch:
         self._started = time.perf_counter()
         self._ttft_s: float | None = None
         self._usage: Usage | None = None
+        self._stand_in: str | None = None
         self._num_deltas = 0
         self.ticket: Ticket | None = None
 
@@ -67,9 +72,8 @@ class Watch:
             self._num_deltas += 1
             if self._ttft_s is None:
                 self._ttft_s = time.perf_counter() - self._started
-        usage = getattr(event, "usage", None)
-        if usage is not None:
-            self._usage = usage
+        elif isinstance(event, Final):
+            self._usage, self._stand_in = event.usage, event.stand_in
 
     def completed(self, usage: Usage) -> None:
         """Take note of a whole answer's counts."""
@@ -118,6 +122,7 @@ class Watch:
                 ttft_s=seconds if self._ttft_s is None and is_whole else self._ttft_s,
                 usage=self._usage,
                 coalesced=self.report.coalesced,
+                stand_in=self._stand_in,
             )
         )
 

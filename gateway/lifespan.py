@@ -11,24 +11,27 @@ from gateway.backends.base import Backend, ModelInfo
 from gateway.backends.embeddings import LocalEmbeddings
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
-from gateway.backends.upstream import Timeouts, UpstreamBackend
 from gateway.bundled import CHAT, EMBEDDER, BundledModel
 from gateway.embedding_model import EmbeddingModel
 from gateway.embeddings import Embeddings
 from gateway.flight import FlightGroup
 from gateway.hub import find_model, served_name
+from gateway.kept_responses import KeptResponses
+from gateway.ledger import Ledger
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
 from gateway.quotas import Quotas
 from gateway.record import RequestRecord
-from gateway.settings import Settings, UpstreamSettings
+from gateway.settings import Settings
 from gateway.stats import TrafficStats
+from gateway.upstreams import build_upstreams, relayed_headers
 from gateway.write_back import WriteBack
 from prefix_layer import EngineClient, EngineConfig
 from semantic_layer import (
     CachePolicy,
     Embedder,
+    Records,
     ResponseStore,
     Scorer,
     SemanticCache,
@@ -37,6 +40,7 @@ from semantic_layer import (
     VectorIndex,
     collection_name,
     open_counters,
+    open_records,
     open_response_store,
     open_vector_index,
 )
@@ -61,6 +65,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         store = _open_store(settings, store_url)
         quotas = _open_quotas(settings, store_url, metrics)
         stack.push_async_callback(quotas.close)
+        records = _open_records(settings, store_url)
+        stack.push_async_callback(records.close)
         embedding_model = _embedding_model(settings)
         stack.push_async_callback(embedding_model.close)
         embedder = await embedding_model.open() if settings.semantic.enabled else None
@@ -76,9 +82,18 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             on_failure=metrics.count_store_failure,
         )
         stack.push_async_callback(cache.close)
-        backends = Backends(_backends(settings, engine, embedding_model, metrics))
+        upstreams = build_upstreams(settings, metrics)
+        backends = Backends(
+            [*_local_backends(settings, engine, embedding_model), *upstreams.values()],
+            {each.name: each.fallbacks for each in settings.upstreams},
+            metrics.count_fallback,
+        )
         stack.push_async_callback(backends.close)
         metrics.know_models(lambda name: backends.find(name) is not None)
+        ledger = Ledger(backends.prices_of, metrics.count_money)
+        for each in settings.upstreams:
+            await upstreams[each.name].refresh()
+            await _in_background(stack, upstreams[each.name].watch(each.health_every_s))
         write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
         flights = FlightGroup()
         await _in_background(stack, _sweep(cache))
@@ -90,6 +105,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         def record(request: RequestRecord) -> None:
             metrics.record(request)
             stats.record(request)
+            ledger.record(request)
 
         pipeline = Pipeline(
             cache=cache,
@@ -115,7 +131,11 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             engine=engine,
             metrics=metrics,
             stats=stats,
+            ledger=ledger,
+            upstreams=upstreams,
+            relayed_headers=relayed_headers(settings.upstreams),
             quotas=quotas,
+            responses=KeptResponses(records, settings.cache.responses_ttl_s),
         )
 
 
@@ -137,6 +157,7 @@ async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClie
             max_batch_tokens=local.max_batch_tokens,
             max_sequences=local.max_sequences,
             eviction=local.eviction,
+            kv_ttl_s=local.kv_ttl_s,
             prefix_caching=local.prefix_caching == "on",
             host_kv_bytes=local.host_kv_bytes,
             disk_kv_bytes=local.disk_kv_bytes,
@@ -177,6 +198,14 @@ def _open_quotas(settings: Settings, url: str, metrics: Metrics) -> Quotas:
     return Quotas(counters, on_failure=lambda: metrics.count_store_failure("counters"))
 
 
+def _open_records(settings: Settings, url: str) -> Records:
+    return open_records(
+        url,
+        connect_timeout_s=settings.redis.timeout_s,
+        command_timeout_s=settings.redis.timeout_s,
+    )
+
+
 def _embedding_model(settings: Settings) -> EmbeddingModel:
     named = settings.embedder.model
     name = _bundled(settings, EMBEDDER) if named == "bundled" else named
@@ -207,8 +236,8 @@ def _policy(settings: Settings) -> CachePolicy:
     )
 
 
-def _backends(
-    settings: Settings, engine: EngineClient | None, embedder: EmbeddingModel, metrics: Metrics
+def _local_backends(
+    settings: Settings, engine: EngineClient | None, embedder: EmbeddingModel
 ) -> list[Backend]:
     backends: list[Backend] = []
     if engine is not None:
@@ -222,7 +251,6 @@ def _backends(
             )
         )
     backends.append(_local_embeddings(settings, embedder))
-    backends += [_upstream(upstream, settings, metrics) for upstream in settings.upstreams]
     return backends
 
 
@@ -230,18 +258,6 @@ def _local_embeddings(settings: Settings, embedder: EmbeddingModel) -> Backend:
     name = settings.embedder.model
     model_id = EMBEDDER.model_id if name == "bundled" else served_name(name)
     return LocalEmbeddings(ModelInfo(model_id, "strata", embedder.fingerprint), embedder.open)
-
-
-def _upstream(upstream: UpstreamSettings, settings: Settings, metrics: Metrics) -> Backend:
-    return UpstreamBackend(
-        upstream.name,
-        upstream.base_url,
-        upstream.models,
-        replicas=upstream.replicas,
-        api_key=settings.upstream_keys.get(upstream.name),
-        timeouts=Timeouts(upstream.connect_timeout_s, upstream.timeout_s, upstream.timeout_s),
-        on_answer=metrics.count_upstream,
-    )
 
 
 def _bundled(settings: Settings, model: BundledModel) -> Path:

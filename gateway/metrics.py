@@ -23,6 +23,8 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from gateway.backends.upstream import ReplicaView
+from gateway.ledger import SPENT
 from gateway.record import RequestRecord
 from gateway.stats import MAX_TENANTS, OTHER, counted_as, tokens_saved, tokens_used
 from prefix_layer import EngineStats
@@ -31,6 +33,8 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 REJECTED = "rejected"
 NO_INTENT = "none"
 MAX_INTENTS = 64
+MAX_MODELS = 256
+REPLICA = "upstream replica"
 
 M = TypeVar("M", bound=MetricWrapperBase)
 
@@ -52,6 +56,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._is_known_model: Callable[[str], bool] = lambda _: False
         self._intents: set[str] = set()
+        self._models: set[str] = set()
         self._tenants: set[str] = set()
         self._engine = _EngineCollector()
         self._registry.register(self._engine)
@@ -86,6 +91,21 @@ class Metrics:
         self._upstream_requests = self._counter(
             "strata_upstream_requests_total", "Answers of upstreams by status", "upstream status"
         )
+        self._fallbacks = self._counter(
+            "strata_upstream_fallbacks_total", "Answers of models that stood in", "model used"
+        )
+        self._replica_up = self._gauge(
+            "strata_upstream_replica_up", "1 while a replica may be sent requests", REPLICA
+        )
+        self._replica_in_flight = self._gauge(
+            "strata_upstream_in_flight", "Requests a replica is answering", REPLICA
+        )
+        self._money_spent = self._counter(
+            "strata_money_spent_total", "Paid for tokens, by the prices set", "currency"
+        )
+        self._money_saved = self._counter(
+            "strata_money_saved_total", "Not paid, by the layer that spared it", "currency layer"
+        )
         self._entries = self._gauge("strata_entries", "Entries kept", "store")
         self._breaker_open = self._gauge("strata_breaker_open", "1 while a part is avoided", "part")
         self._threshold = self._gauge("strata_threshold", "Score a hit must reach", "intent")
@@ -97,7 +117,7 @@ class Metrics:
     def record(self, record: RequestRecord) -> None:
         """Count one request that reached the pipeline, once, when it has ended."""
         outcome = counted_as(record)
-        model = record.model if self._is_known_model(record.model) else OTHER
+        model = self._model(record.model)
         self._requests(record.route, outcome, model, self._intent(record.intent)).inc()
         tenant = _bounded(self._tenants, record.tenant, MAX_TENANTS)
         self._tenant_requests(tenant, outcome).inc()
@@ -129,6 +149,22 @@ class Metrics:
         """Count one answer of an upstream; ``status`` is its code or how it failed."""
         self._upstream_requests(upstream, status).inc()
 
+    def count_fallback(self, asked: str, used: str) -> None:
+        """Count one answer of a model in place of another."""
+        self._fallbacks(self._model(asked), self._model(used)).inc()
+
+    def count_money(self, kind: str, currency: str, amount: float) -> None:
+        """Count money; the kind is ``spent`` or the layer that saved it."""
+        if kind == SPENT:
+            self._money_spent(currency).inc(amount)
+        else:
+            self._money_saved(currency, kind).inc(amount)
+
+    def set_replica(self, upstream: str, view: ReplicaView) -> None:
+        """Show one replica of an upstream."""
+        self._replica_up(upstream, view.url).set(view.state == "ready")
+        self._replica_in_flight(upstream, view.url).set(view.in_flight)
+
     def set_breaker(self, part: str, *, is_open: bool) -> None:
         """Show whether a part is avoided."""
         self._breaker_open(part).set(is_open)
@@ -150,6 +186,14 @@ class Metrics:
     def render(self) -> bytes:
         """Return the exposition text, of type `CONTENT_TYPE`."""
         return generate_latest(self._registry)
+
+    def _model(self, model: str) -> str:
+        """Return a model's label; models that a pattern lets in are many, labels must not be."""
+        if not self._is_known_model(model):
+            return OTHER
+        if len(self._models) < MAX_MODELS:
+            self._models.add(model)
+        return model if model in self._models else OTHER
 
     def _intent(self, intent: str | None) -> str:
         if intent is None:

@@ -1,15 +1,18 @@
 """The opened parts of one gateway, as handlers receive them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gateway.auth import KeyRing
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
+from gateway.kept_responses import KeptResponses
+from gateway.ledger import Ledger
 from gateway.metrics import Metrics
 from gateway.pipeline import Pipeline
 from gateway.quotas import Quotas
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
+from gateway.upstreams import Upstreams
 from prefix_layer import EngineClient
 from semantic_layer import SemanticCache
 
@@ -18,7 +21,8 @@ from semantic_layer import SemanticCache
 class Parts:
     """Everything a handler may call; built by `gateway.lifespan.open_parts`.
 
-    ``engine`` is None when no local model is set.
+    ``engine`` is None when no local model is set. ``relayed_headers`` are the names, in lower case,
+    of the client's headers that some upstream relays.
     """
 
     settings: Settings
@@ -31,3 +35,7 @@ class Parts:
     metrics: Metrics
     stats: TrafficStats
     quotas: Quotas
+    responses: KeptResponses
+    ledger: Ledger = field(default_factory=Ledger.without_prices)
+    upstreams: Upstreams = field(default_factory=dict)
+    relayed_headers: frozenset[bytes] = frozenset()

@@ -6,11 +6,12 @@ Knows no HTTP: `Call` in, `Reply` out. Errors that belong before the first byte 
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import msgspec
 
 from gateway.answer import Answer, Assembler, decode, encode, replay
-from gateway.backends.base import Backend, Event, ModelInfo, Work
+from gateway.backends.base import Backend, Event, ModelInfo, Usage, Work
 from gateway.backends.routing import Backends
 from gateway.call import CacheReport, Call, OnRecord, Watch
 from gateway.errors import BackendError, ModelNotFound, NotCached
@@ -31,6 +32,11 @@ class Reply:
         self.report = report
         self._source = source
         self._watch = watch
+
+    @property
+    def known_usage(self) -> Usage | None:
+        """What the answer cost, where that is known before it is read."""
+        return self._source.usage if isinstance(self._source, Answer) else None
 
     async def events(self) -> AsyncIterator[Event]:
         """Give the events; closing early aborts the work nobody else listens to.
@@ -130,7 +136,7 @@ class Pipeline:
             tenant=call.tenant.name,
             namespace=call.namespace,
             model=call.model,
-            model_fingerprint=found[1].fingerprint if found else UNKNOWN_FINGERPRINT,
+            model_fingerprint=_fingerprint(found[1], call) if found else UNKNOWN_FINGERPRINT,
             request=call.body,
             api=call.api,
         )
@@ -187,7 +193,8 @@ class Pipeline:
     ) -> AsyncIterator[Event]:
         backend, info = found
         assembler = Assembler()
-        events = backend.stream(Work(call.request_id, info.model_id, call.body, call.tenant.salt))
+        work = Work(call.request_id, info.model_id, call.body, call.tenant.salt, call.headers)
+        events = self._backends.stream(backend, work)
         async for event in events:
             assembler.add(event)
             answer = assembler.answer
@@ -221,6 +228,14 @@ async def _start(listener: Listener) -> _Started:
         return _Started(await anext(listener), listener)
     except StopAsyncIteration:
         raise BackendError("the backend gave no answer") from None
+
+
+def _fingerprint(info: ModelInfo, call: Call) -> str:
+    """Return the model's fingerprint, with the client's headers that go along to it."""
+    sent = [(name, call.headers[name]) for name in info.relayed if name in call.headers]
+    if not sent:
+        return info.fingerprint
+    return f"{info.fingerprint}+{blake2b(msgspec.json.encode(sent), digest_size=16).hexdigest()}"
 
 
 def _hit_report(hit: Hit) -> CacheReport:

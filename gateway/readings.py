@@ -61,6 +61,9 @@ async def refresh_metrics(parts: Parts) -> None:
     metrics.set_entries(entries)
     metrics.set_engine(engine)
     metrics.set_thresholds(thresholds_of(parts))
+    for name, upstream in parts.upstreams.items():
+        for replica in upstream.replicas:
+            metrics.set_replica(name, replica.view)
     for part, is_open in parts.cache.open_breakers.items():
         metrics.set_breaker(part, is_open=is_open)
 
@@ -105,7 +108,10 @@ def _engine(parts: Parts) -> PartHealth:
 
 def as_json(part: PartHealth) -> dict[str, Any]:
     """Return a part's state as plain values."""
-    return {"ok": part.ok, "state": part.state, "detail": part.detail}
+    shown: dict[str, Any] = {"ok": part.ok, "state": part.state, "detail": part.detail}
+    if part.each:
+        shown["each"] = {name: as_json(inner) for name, inner in part.each.items()}
+    return shown
 
 
 def health_json(health: Health) -> dict[str, dict[str, Any]]:

@@ -14,7 +14,8 @@ class RequestRecord:
     """One request, counted once.
 
     ``seconds`` runs from the pipeline's start to the last event given, ``ttft_s`` to the first
-    one that carries content. ``usage`` is None unless the answer was complete.
+    one that carries content. ``usage`` is None unless the answer was complete. ``stand_in`` is
+    the model that answered in place of the one asked for.
     """
 
     request_id: str
@@ -28,3 +29,4 @@ class RequestRecord:
     ttft_s: float | None
     usage: Usage | None
     coalesced: bool = False
+    stand_in: str | None = None

@@ -9,20 +9,34 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from gateway.bundled.location import default_models_dir
+from gateway.proxies import proxy_of
+from gateway.settings_tree import PREFIX, SettingsError, allowed, build, keys
+from gateway.upstream_settings import UpstreamSettings
 
-PREFIX = "STRATA_"
 NOT_SETTINGS = frozenset({"STRATA_CONFIG", "STRATA_PEERS", "STRATA_BENCH"})
 NOT_SETTINGS_PREFIX = "STRATA_TEST_"
+NO_PROXY = "none"
+OWN_HEADERS = frozenset(
+    {"authorization", "x-api-key", "host", "connection", "content-length", "content-type"}
+    | {"content-encoding", "transfer-encoding", "accept", "accept-encoding", "cookie", "te"}
+    | {"expect", "upgrade", "trailer", "keep-alive", "x-request-id", "x-strata-admin-key"}
+)
+
+__all__ = ["Settings", "SettingsError", "UpstreamSettings", "allowed", "describe"]
+__all__ += ["load_settings", "variables"]
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+SecondsOrOff = Annotated[
+    float, msgspec.Meta(ge=0, le=1e9, description="seconds, or 0 for no limit")
+]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 StoreUrl = Annotated[
@@ -39,12 +53,7 @@ IndexUrl = Annotated[
         description="embedded | memory | http://… | https://…",
     ),
 ]
-HttpUrl = Annotated[str, msgspec.Meta(pattern=r"^https?://.+$", description="http://… | https://…")]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
-
-
-class SettingsError(Exception):
-    """A key or value that stops the start; the message names it and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,8 @@ class LocalSettings:
     device: Name = "auto"
     block_size: Annotated[int, msgspec.Meta(ge=1, le=512)] = 16
     kv_tokens: Count = 32768
-    eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "lru"
+    eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "adaptive"
+    kv_ttl_s: SecondsOrOff = 0.0
     prefix_caching: Literal["on", "off"] = "on"
     host_kv_bytes: Bytes = 0
     disk_kv_bytes: Bytes = 0
@@ -109,25 +119,16 @@ class SemanticSettings:
 
 @dataclass(frozen=True, slots=True)
 class CacheSettings:
-    """Both response layers; requests above ``max_temperature`` bypass them."""
+    """Both response layers; requests above ``max_temperature`` bypass them.
+
+    ``responses_ttl_s`` is how long a response can be continued by its id.
+    """
 
     ttl_s: Seconds = 86400.0
+    responses_ttl_s: Seconds = 2592000.0
     max_temperature: Temperature = 1.0
     write_queue: Count = 1024
     max_memory_bytes: Bytes = 1 << 30
-
-
-@dataclass(frozen=True, slots=True)
-class UpstreamSettings:
-    """An OpenAI-compatible engine; ``api_key_env`` names the variable that holds its key."""
-
-    name: Name
-    base_url: HttpUrl
-    models: list[str]
-    api_key_env: str | None = None
-    replicas: list[HttpUrl] = field(default_factory=list)
-    connect_timeout_s: Seconds = 5.0
-    timeout_s: Seconds = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +159,9 @@ class Settings:
     cache: CacheSettings = field(default_factory=CacheSettings)
     log: LogSettings = field(default_factory=LogSettings)
     upstreams: list[UpstreamSettings] = field(default_factory=list)
-    upstream_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-DERIVED = frozenset({"upstream_keys"})
+    upstream_keys: Mapping[str, str] = field(
+        default_factory=dict, repr=False, metadata={"derived": True}
+    )
 
 
 def load_settings(
@@ -180,10 +180,12 @@ def load_settings(
     tree = _read_toml(_config_path(config, environ))
     _merge_environment(tree, environ)
     tree.update({key: value for key, value in (overrides or {}).items() if value is not None})
-    settings: Settings = _build(Settings, tree, where="")
+    settings: Settings = build(Settings, tree, where="")
+    _check_names(settings.upstreams)
     return dataclasses.replace(
         settings,
         models_dir=settings.models_dir or default_models_dir(environ),
+        upstreams=[_completed(upstream, environ) for upstream in settings.upstreams],
         upstream_keys=_upstream_keys(settings.upstreams, environ),
     )
 
@@ -196,40 +198,22 @@ def describe(settings: Settings) -> dict[str, Any]:
         if place[key]:
             place[key] = "****"
     tree["redis"]["url"] = _masked_url(tree["redis"]["url"])
+    for upstream in tree["upstreams"]:
+        upstream["headers"] = dict.fromkeys(upstream["headers"], "****")
+        upstream["proxy"] = upstream["proxy"] and _masked_url(upstream["proxy"])
     return dict(tree)
 
 
 def variables() -> dict[str, tuple[str, str]]:
     """Return every settings variable with its default and its allowed values, in words."""
     listed: dict[str, tuple[str, str]] = {}
-    for key, kind, default in _keys(Settings):
+    for key, kind, default in keys(Settings):
         if dataclasses.is_dataclass(kind):
-            for name, inner, value in _keys(kind):
+            for name, inner, value in keys(kind):
                 listed[f"{PREFIX}{key.upper()}__{name.upper()}"] = (str(value), allowed(inner))
         elif key != "upstreams":
             listed[f"{PREFIX}{key.upper()}"] = (str(default), allowed(kind))
     return listed
-
-
-def allowed(kind: Any) -> str:
-    """Describe the values a settings type takes."""
-    if get_origin(kind) is Literal:
-        return " | ".join(map(str, get_args(kind)))
-    if get_origin(kind) is Annotated:
-        base, meta = get_args(kind)
-        if meta.description:
-            return str(meta.description)
-        limits = [
-            f"{sign} {bound:g}"
-            for sign, bound in (("≥", meta.ge), (">", meta.gt), ("≤", meta.le))
-            if bound is not None
-        ]
-        return " ".join([allowed(base), ", ".join(limits)]).strip()
-    if kind is bool:
-        return "true | false"
-    names = {int: "whole number", float: "number", str: "text", Path: "path"}
-    parts = [part for part in get_args(kind) if part is not type(None)]
-    return names.get(kind) or (allowed(parts[0]) if parts else str(kind))
 
 
 def _config_path(config: Path | None, environ: Mapping[str, str]) -> Path | None:
@@ -267,71 +251,29 @@ def _merge_environment(tree: dict[str, Any], environ: Mapping[str, str]) -> None
             tree[section] = value
 
 
-def _build(kind: Any, tree: Any, where: str) -> Any:
-    if not isinstance(tree, dict):
-        raise SettingsError(f"{_named(where)}: expected a section with {_known(kind, where)}")
-    known = {key: inner for key, inner, _ in _keys(kind)}
-    for key in tree:
-        if key not in known:
-            unknown = _named(_dotted(where, key))
-            raise SettingsError(f"unknown setting {unknown}; known: {_known(kind, where)}")
-    values = {key: _value(known[key], tree[key], _dotted(where, key)) for key in tree}
-    missing = [
-        _dotted(where, spec.name)
-        for spec in dataclasses.fields(kind)
-        if spec.default is dataclasses.MISSING
-        and spec.default_factory is dataclasses.MISSING
-        and spec.name not in values
-    ]
-    if missing:
-        raise SettingsError(f"missing setting {', '.join(missing)}")
-    return kind(**values)
+def _check_names(upstreams: list[UpstreamSettings]) -> None:
+    names = [upstream.name for upstream in upstreams]
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            raise SettingsError(f"upstreams[{at}].name: {name!r} is taken by another upstream")
 
 
-def _value(kind: Any, value: Any, where: str) -> Any:
-    if dataclasses.is_dataclass(kind):
-        return _build(kind, value, where)
-    if kind == list[UpstreamSettings]:
-        if not isinstance(value, list):
-            raise SettingsError(f"{where}: expected [[upstreams]] tables in strata.toml")
-        return [_build(UpstreamSettings, row, f"{where}[{i}]") for i, row in enumerate(value)]
-    if value == "" and type(None) in get_args(kind):
-        return None
-    if kind is bool and isinstance(value, str):
-        value = {"on": "true", "yes": "true", "off": "false", "no": "false"}.get(value, value)
-    try:
-        return msgspec.convert(value, kind, strict=False, dec_hook=_decode_path)
-    except (msgspec.ValidationError, NotImplementedError):
-        raise SettingsError(
-            f"{_named(where)}: {value!r} is not allowed; use {allowed(kind)}"
-        ) from None
-
-
-def _decode_path(kind: type, value: Any) -> Any:
-    if kind is Path and isinstance(value, (str, Path)):
-        return Path(value).expanduser()
-    raise NotImplementedError
-
-
-def _keys(kind: Any) -> list[tuple[str, Any, Any]]:
-    hints = get_type_hints(kind, include_extras=True)
-    return [
-        (spec.name, hints[spec.name], spec.default)
-        for spec in dataclasses.fields(kind)
-        if spec.name not in DERIVED
-    ]
-
-
-def _known(kind: Any, where: str) -> str:
-    return ", ".join(_dotted(where, key) for key, _, _ in _keys(kind))
-
-
-def _named(where: str) -> str:
-    return f"{where} ({PREFIX}{where.upper().replace('.', '__')})"
-
-
-def _dotted(where: str, key: str) -> str:
-    return f"{where}.{key}" if where else key
+def _completed(upstream: UpstreamSettings, environ: Mapping[str, str]) -> UpstreamSettings:
+    """Return the upstream with what the environment says of its proxy and headers."""
+    for name in upstream.relay_headers:
+        if name.lower() in OWN_HEADERS:
+            raise SettingsError(f"upstream {upstream.name}: relay_headers: {name} is not relayed")
+    headers = {}
+    for name, value in upstream.headers.items():
+        headers[name] = environ.get(value[1:], "") if value.startswith("$") else value
+        if not headers[name]:
+            raise SettingsError(f"upstream {upstream.name}: headers.{name}: {value} is not set")
+    proxy = upstream.proxy or proxy_of(upstream.base_url, environ)
+    if proxy == NO_PROXY:
+        proxy = None
+    elif proxy is not None and not proxy.startswith(("http://", "https://")):
+        raise SettingsError(f"upstream {upstream.name}: proxy {_masked_url(proxy)}: not http(s)://")
+    return dataclasses.replace(upstream, headers=headers, proxy=proxy)
 
 
 def _upstream_keys(

@@ -119,6 +119,12 @@ class BlockPool:
             else:
                 self._free.add(block.block_id)
 
+    def drop_expired(self) -> None:
+        """Empty the cached blocks that have outlived their time."""
+        while (block := self._policy.expired()) is not None:
+            self._policy.remove(block)
+            self._drop(block, "forgotten")
+
     def forget_unused(self) -> None:
         """Empty every cached block that nobody uses."""
         while self._num_cached:

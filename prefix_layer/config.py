@@ -16,6 +16,7 @@ class EngineConfig:
     """Settings of one engine process.
 
     ``kv_tokens`` is the device pool's size in tokens, rounded down to whole blocks;
+    ``kv_ttl_s`` is how long cached KV lives without a use, 0 for as long as there is room;
     ``max_batch_tokens`` bounds the tokens of one step, ``max_sequences`` those that run at once.
     ``host_kv_bytes`` and ``disk_kv_bytes`` bound what is kept of KV that leaves the device, 0 for
     nothing; ``kv_dir`` is the disk's folder, which engines may share. ``kv_codec`` is how it is
@@ -29,7 +30,8 @@ class EngineConfig:
     kv_tokens: int = 32_768
     max_batch_tokens: int = 512
     max_sequences: int = 32
-    eviction: EvictionName = "lru"
+    eviction: EvictionName = "adaptive"
+    kv_ttl_s: float = 0.0
     prefix_caching: bool = True
     num_threads: int | None = None
     host_kv_bytes: int = 0

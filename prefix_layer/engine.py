@@ -1,4 +1,7 @@
-"""The single-threaded core: schedule → run → sample → commit. Knows no sockets and no text."""
+"""The core: schedule → run → sample → commit. Knows no sockets and no text.
+
+One thread, but for grammars: they compile, and mask tokens, while the model computes.
+"""
 
 import time
 
@@ -7,18 +10,24 @@ from torch import Tensor
 
 from prefix_layer.block_events import BlockListener, EvictedHashes
 from prefix_layer.block_pool import BlockPool
+from prefix_layer.compiling import Compiling
 from prefix_layer.config import EngineConfig
 from prefix_layer.errors import FailureCode, ModelLoadError
-from prefix_layer.eviction import make_policy
+from prefix_layer.eviction import EvictionPolicy, TtlPolicy, make_policy
+from prefix_layer.grammar import GrammarCompiler
 from prefix_layer.kv_cache import PagedKVCache
+from prefix_layer.masker import Masker
 from prefix_layer.messages import (
     EngineStats,
     Failed,
+    FinishReason,
     Generate,
     GetTree,
     Probe,
     Probed,
     Ready,
+    Sampling,
+    TokenLogprob,
     Tokens,
     Tree,
     Warm,
@@ -56,7 +65,7 @@ class Engine:
 
     def __init__(self, config: EngineConfig) -> None:
         num_blocks = _num_blocks(config)
-        policy = make_policy(config.eviction, num_blocks)
+        policy = _make_policy(config, num_blocks)
         if config.num_threads is not None:
             torch.set_num_threads(config.num_threads)
         self._config = config
@@ -75,6 +84,8 @@ class Engine:
             self._cache, config.block_size, config.max_batch_tokens, config.max_sequences
         )
         self._runner = Runner(self._model, self._kv, config.block_size)
+        self._compiling = Compiling(GrammarCompiler(config.model_path, self._model.vocab_size))
+        self._masker = Masker()
         self._num_computed_tokens = 0
         self._batch_tokens = 0
         self._prove_and_prepack(num_blocks)
@@ -83,7 +94,7 @@ class Engine:
     @property
     def has_work(self) -> bool:
         """Say whether `step` has anything to do."""
-        return self._scheduler.has_work
+        return self._scheduler.has_work or len(self._compiling) > 0
 
     def add(self, command: Generate | Warm) -> Failed | Warmed | None:
         """Queue a sequence; a `Failed` says at once that it can never run.
@@ -100,12 +111,16 @@ class Engine:
             begun = self._operator.begin(command, context_length)
         if not isinstance(begun, Sequence):
             return begun
-        self._scheduler.add(begun)
+        if begun.sampling.grammar is None:
+            self._scheduler.add(begun)
+        else:
+            self._compiling.add(begun)
         return None
 
     def abort(self, request_id: str) -> None:
         """Drop a sequence and release its blocks; unknown ids are ignored."""
         self._scheduler.abort(request_id)
+        self._compiling.abort(request_id)
 
     def probe(self, command: Probe) -> Probed:
         """Say what a request with this prompt would find."""
@@ -120,18 +135,20 @@ class Engine:
         if self._tiers is not None:
             self._tiers.begin_step()
             self._tiers.write_through(_COPIES_A_STEP)
+        admitted = self._admit_compiled()
         batch = self._scheduler.schedule()
         if batch is None:
             self._wait_for_tiers()
-            return []
+            return admitted
         begin = time.perf_counter()
-        self._runner.copy(batch.copies)
-        logits = self._runner.run(batch.chunks)
         reached = [i for i, chunk in enumerate(batch.chunks) if chunk.reaches_end]
         ended = [i for i in reached if batch.chunks[i].sequence.warm_up is None]
         warm = [batch.chunks[i].sequence for i in reached if batch.chunks[i].sequence.warm_up]
         sampled = [batch.chunks[i].sequence for i in ended]
-        choices = sample(sampled, logits[ended]) if sampled else []
+        masks = self._masker.begin(sampled)
+        self._runner.copy(batch.copies)
+        logits = self._runner.run(batch.chunks)
+        choices = sample(sampled, logits[ended], masks()) if sampled else []
         for chunk in batch.chunks:
             self._cache.commit(chunk.sequence, chunk.num_tokens)
         self._batch_tokens = batch.num_tokens
@@ -139,7 +156,7 @@ class Engine:
         if self._tiers is not None:
             self._tiers.saw_step(batch.num_tokens, time.perf_counter() - begin)
         emitted = [self._emit(s, choice) for s, choice in zip(sampled, choices, strict=True)]
-        return [*emitted, *map(self._end_warm_up, warm)]
+        return [*admitted, *emitted, *map(self._end_warm_up, warm)]
 
     def rest(self) -> None:
         """Use a moment without work to copy reused blocks to the tiers."""
@@ -148,6 +165,7 @@ class Engine:
 
     def stats(self, request_id: str) -> EngineStats:
         """Read the counters."""
+        self._pool.drop_expired()
         tiers = self._tiers
         by_state = self._pool.count_by_state()
         block_bytes = self._kv.bytes_per_slot * self._config.block_size
@@ -171,7 +189,7 @@ class Engine:
             },
             failures_by_tier=tiers.failures_by_tier() if tiers else {},
             broken_by_tier=tiers.broken_by_tier() if tiers else {},
-            num_waiting=len(self._scheduler.waiting),
+            num_waiting=len(self._scheduler.waiting) + len(self._compiling),
             num_running=len(self._scheduler.running),
             batch_tokens=self._batch_tokens,
             num_pinned_blocks=len(self._operator.pins.counts),
@@ -205,6 +223,20 @@ class Engine:
         for sequence in self._scheduler.waiting:
             assert not sequence.held_blocks, f"{sequence} waits and holds blocks"
 
+    def _admit_compiled(self) -> list[Tokens | Failed | Warmed]:
+        """Queue the sequences whose grammars are compiled; return what ends at once."""
+        if not self._scheduler.has_work:
+            self._compiling.nap()
+        events: list[Tokens | Failed | Warmed] = []
+        for sequence, fault in self._compiling.take_done():
+            if fault is not None:
+                events.append(_failed(sequence.request_id, "bad_grammar", fault))
+            elif (finish_reason := sequence.append_forced()) is not None:
+                events.append(_tokens(sequence, None, finish_reason))
+            else:
+                self._scheduler.add(sequence)
+        return events
+
     def _views(self, block_id: int) -> list[Tensor]:
         return self._kv.block(block_id, self._config.block_size)
 
@@ -215,17 +247,11 @@ class Engine:
     def _emit(self, sequence: Sequence, choice: Choice | None) -> Tokens | Failed:
         if choice is None:
             self._scheduler.finish(sequence)
-            return _failed(sequence.request_id, "engine_error", "the model gave no finite logits")
+            return _no_choice(sequence)
         finish_reason = sequence.append(choice.token_id)
         if finish_reason is not None:
             self._scheduler.finish(sequence)
-        return Tokens(
-            request_id=sequence.request_id,
-            token_ids=[choice.token_id],
-            logprobs=None if choice.logprob is None else [choice.logprob],
-            finish_reason=finish_reason,
-            num_cached_tokens=sequence.num_cached_tokens or 0,
-        )
+        return _tokens(sequence, choice.logprob, finish_reason)
 
     def _end_warm_up(self, sequence: Sequence) -> Warmed | Failed:
         answer = self._operator.end(sequence)
@@ -250,13 +276,9 @@ class Engine:
             return "the prompt is empty"
         if min(command.prompt) < 0 or max(command.prompt) not in vocabulary:
             return f"the prompt has token ids outside of 0..{vocabulary[-1]}"
-        if command.request_id in self._scheduler:
+        if command.request_id in self._scheduler or command.request_id in self._compiling:
             return f"request id {command.request_id!r} is in use"
-        if isinstance(command, Warm):
-            return None
-        if any(token_id not in vocabulary for token_id in command.sampling.logit_bias):
-            return f"logit_bias has token ids outside of 0..{vocabulary[-1]}"
-        return "max_tokens must be at least 1" if command.sampling.max_tokens < 1 else None
+        return None if isinstance(command, Warm) else _sampling_fault(command.sampling, vocabulary)
 
     def _prove_and_prepack(self, num_blocks: int) -> None:
         """Check paging against the model's own attention, before and after making it faster."""
@@ -280,6 +302,11 @@ class Engine:
         )
 
 
+def _make_policy(config: EngineConfig, num_blocks: int) -> EvictionPolicy:
+    policy = make_policy(config.eviction, num_blocks)
+    return TtlPolicy(policy, config.kv_ttl_s, time.monotonic) if config.kv_ttl_s else policy
+
+
 def _kv_fingerprint(model: LoadedModel, config: EngineConfig) -> str:
     """Name what a block's KV depends on: KV that was rounded is other KV."""
     lossy = config.kv_codec != "none" and bool(config.host_kv_bytes or config.disk_kv_bytes)
@@ -300,6 +327,32 @@ def _allocate(model: LoadedModel, num_slots: int) -> PagedKVCache:
         return PagedKVCache(model.shapes, num_slots, model.dtype, model.device)
     except RuntimeError as error:
         raise ModelLoadError(f"no memory for a KV pool of {num_slots} tokens") from error
+
+
+def _sampling_fault(sampling: Sampling, vocabulary: range) -> str | None:
+    if any(token_id not in vocabulary for token_id in sampling.logit_bias):
+        return f"logit_bias has token ids outside of 0..{vocabulary[-1]}"
+    if sampling.grammar is not None and not sampling.stop_token_ids:
+        return "a grammar needs stop_token_ids for the answer to end on"
+    return "max_tokens must be at least 1" if sampling.max_tokens < 1 else None
+
+
+def _tokens(
+    sequence: Sequence, logprob: TokenLogprob | None, finish_reason: FinishReason | None
+) -> Tokens:
+    return Tokens(
+        request_id=sequence.request_id,
+        token_ids=sequence.take_unsent(),
+        logprobs=None if logprob is None else [logprob],
+        finish_reason=finish_reason,
+        num_cached_tokens=sequence.num_cached_tokens or 0,
+    )
+
+
+def _no_choice(sequence: Sequence) -> Failed:
+    if sequence.matcher is not None and sequence.matcher.fault is not None:
+        return _failed(sequence.request_id, "bad_grammar", sequence.matcher.fault)
+    return _failed(sequence.request_id, "engine_error", "the model gave no finite logits")
 
 
 def _failed(request_id: str, code: FailureCode, message: str) -> Failed:

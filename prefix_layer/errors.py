@@ -3,6 +3,7 @@
 PrefixLayerError
 ├── ModelLoadError        the model folder is missing, broken, or can't be read as asked
 │   └── UnsupportedModel  it loads, but paged attention would not compute what it means
+├── BadGrammar            a grammar is malformed, unsupported, too complex or matches nothing
 ├── UnknownEviction       no eviction policy of that name; lists those there are
 ├── TraceError            no such trace or load, or a line of it can't be read; one line
 ├── EngineUnavailable     the engine process is starting, restarting, failed or closed
@@ -11,7 +12,9 @@ PrefixLayerError
 
 from typing import Literal
 
-FailureCode = Literal["engine_error", "engine_restarted", "kv_exhausted", "prompt_too_long"]
+FailureCode = Literal[
+    "bad_grammar", "engine_error", "engine_restarted", "kv_exhausted", "prompt_too_long"
+]
 
 
 class PrefixLayerError(Exception):
@@ -24,6 +27,10 @@ class ModelLoadError(PrefixLayerError):
 
 class UnsupportedModel(ModelLoadError):
     """The model has parts whose state the block pool can't hold."""
+
+
+class BadGrammar(PrefixLayerError):
+    """No answer can be made by this grammar; the message says what is wrong with it."""
 
 
 class UnknownEviction(PrefixLayerError):

@@ -13,6 +13,8 @@ from hashlib import blake2b
 HASH_BYTES = 32
 PUBLIC_SALT = b"public"  # of prefixes that all tenants share; a tenant's own salt is longer
 
+_BLOCK = blake2b(digest_size=HASH_BYTES, person=b"strata.block")  # copying is faster than making
+
 
 def root_hash(model_fingerprint: str, salt: bytes = b"") -> bytes:
     """Hash what all blocks of one tenant and one model descend from."""
@@ -36,7 +38,8 @@ def block_hash(parent_hash: bytes, token_ids: Sequence[int]) -> bytes:
     Raises:
         OverflowError: a token id does not fit in 32 bits.
     """
-    digest = blake2b(parent_hash, digest_size=HASH_BYTES, person=b"strata.block")
+    digest = _BLOCK.copy()
+    digest.update(parent_hash)
     digest.update(_int32_bytes(token_ids))
     return digest.digest()
 

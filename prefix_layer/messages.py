@@ -7,7 +7,19 @@ from typing import Literal
 
 import msgspec
 
+from prefix_layer.errors import FailureCode
+
 FinishReason = Literal["stop", "length"]
+
+
+class Grammar(msgspec.Struct, frozen=True):
+    """The language an answer must belong to: a JSON Schema as JSON, a Lark grammar or a regex.
+
+    ``text`` is in the dialect of `prefix_layer.grammar`.
+    """
+
+    kind: Literal["json_schema", "lark", "regex"]
+    text: str
 
 
 class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -18,7 +30,8 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
     ``logit_bias`` maps a token id to a number added to its logit. ``num_logprobs`` is None for
     none, 0..20 for the chosen token plus that many alternatives, taken from the log-softmax of the
     raw logits. Generation ends on a ``stop_token_ids`` member (emitted last, finish ``stop``) or
-    after ``max_tokens`` (finish ``length``).
+    after ``max_tokens`` (finish ``length``). ``grammar`` leaves only tokens by which the answer can
+    still become a member of its language; a stop token is one of them only where it is complete.
     """
 
     max_tokens: int
@@ -31,6 +44,7 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
     logit_bias: dict[int, float] = {}
     stop_token_ids: list[int] = []
     num_logprobs: int | None = None
+    grammar: Grammar | None = None
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
@@ -126,7 +140,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
     request_id: str
     message: str
-    code: Literal["engine_error", "engine_restarted", "kv_exhausted", "prompt_too_long"]
+    code: FailureCode
 
 
 class Warmed(msgspec.Struct, frozen=True, tag=True):

@@ -28,6 +28,7 @@ class PrefixCache:
         """
         if not self._enabled:
             return PrefixMatch([], None, 0)
+        self._pool.drop_expired()
         index = self._pool.index
         index.extend_hashes(sequence.block_hashes, sequence.salt, sequence.token_ids)
         limit = len(sequence.token_ids) - 1
@@ -37,6 +38,7 @@ class PrefixCache:
         """Find what is cached of these tokens, all of them included."""
         if not self._enabled:
             return PrefixMatch([], None, 0)
+        self._pool.drop_expired()
         index, hashes = self._pool.index, list[bytes]()
         index.extend_hashes(hashes, salt, token_ids)
         return index.match(hashes, salt, token_ids, len(token_ids))

@@ -4,7 +4,9 @@ Draws are inverse transform samples of one uniform number per token from the seq
 generator, so a seed gives the same text whatever else is in the batch.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -13,6 +15,7 @@ from prefix_layer.messages import TokenLogprob
 from prefix_layer.sequence import Sequence
 
 LOWEST_LOGPROB = -9999.0
+NO_MASKS: Mapping[Sequence, Tensor] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,26 +26,35 @@ class Choice:
     logprob: TokenLogprob | None = None
 
 
-def sample(sequences: list[Sequence], logits: Tensor) -> list[Choice | None]:
+def sample(
+    sequences: list[Sequence], logits: Tensor, masks: Mapping[Sequence, Tensor] = NO_MASKS
+) -> list[Choice | None]:
     """Choose a token per row of ``logits`` (num_sequences, vocab_size).
 
-    A row that holds NaN or only -inf gives None: there is nothing to choose from.
+    ``masks`` says of a sequence which tokens may come, bool (vocab_size,). A row that holds NaN, or
+    only -inf where a token may come, gives None: there is nothing to choose from.
     """
     logits = logits.float()
     best = logits.max(dim=-1)
     usable = torch.isfinite(best.values).tolist()
     greedy_ids = best.indices.tolist()
     return [
-        _choose(sequence, row, greedy_id) if row_usable else None
+        _choose(sequence, row, greedy_id, masks.get(sequence)) if row_usable else None
         for sequence, row, greedy_id, row_usable in zip(
             sequences, logits, greedy_ids, usable, strict=True
         )
     ]
 
 
-def _choose(sequence: Sequence, raw: Tensor, greedy_id: int) -> Choice:
+def _choose(
+    sequence: Sequence, raw: Tensor, greedy_id: int, allowed: Tensor | None
+) -> Choice | None:
     sampling = sequence.sampling
     adjusted = _adjust(sequence, raw)
+    if allowed is not None:
+        adjusted = adjusted.masked_fill(~allowed.to(raw.device), -torch.inf)
+        if not torch.isfinite(adjusted.max()):
+            return None
     if sampling.temperature > 0:
         token_id = _draw(sequence, adjusted)
     else:

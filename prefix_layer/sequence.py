@@ -5,6 +5,7 @@ from collections import Counter
 import torch
 
 from prefix_layer.block import Block, BlockCopy
+from prefix_layer.grammar import Matcher
 from prefix_layer.messages import FinishReason, Generate, Sampling, Warm
 from prefix_layer.tiers.kv_tiers import Fetch
 
@@ -21,7 +22,8 @@ class Sequence:
     first admission found in the cache; a preempted sequence keeps it. ``pending_copy`` brings KV
     that counts as computed to the first private block; the next step begins with it. ``fetch``
     brings the blocks behind the computed ones from a tier; nothing is computed before it ends. A
-    sequence with ``warm_up`` ends when its prompt is computed.
+    sequence with ``warm_up`` ends when its prompt is computed. ``matcher`` has accepted all
+    generated tokens; ``unsent`` are those at the end that nobody has been told of.
     """
 
     def __init__(self, command: Generate, context_length: int) -> None:
@@ -34,6 +36,8 @@ class Sequence:
         self.block_table: list[Block] = []
         self.block_hashes: list[bytes] = []
         self.pending_copy: BlockCopy | None = None
+        self.matcher: Matcher | None = None
+        self.unsent: list[int] = []
         self.fetch: Fetch | None = None
         self.num_shared_blocks = 0
         self.num_computed_tokens = 0
@@ -69,12 +73,39 @@ class Sequence:
         return len(self.token_ids) - self.num_computed_tokens
 
     def append(self, token_id: int) -> FinishReason | None:
-        """Add a sampled token; return why the sequence ends with it, if it does."""
+        """Add a sampled token and what must follow it; return why the sequence ends, if it does."""
+        ended = self._append(token_id)
+        if ended is None and self.matcher is not None:
+            self.matcher.accept(token_id)
+            ended = self.append_forced()
+        return ended
+
+    def append_forced(self) -> FinishReason | None:
+        """Add the tokens that the grammar leaves no choice of; return why the sequence ends."""
+        assert self.matcher is not None, f"{self} has no grammar"
+        if self._may_be_forced:
+            for token_id in self.matcher.take_forced():
+                if ended := self._append(token_id):
+                    return ended
+        return self._append(self.sampling.stop_token_ids[0]) if self.matcher.is_finished else None
+
+    @property
+    def _may_be_forced(self) -> bool:
+        """Say whether nobody asks about the probability of a token that has no alternative."""
+        return self.sampling.num_logprobs is None and not self.sampling.logit_bias
+
+    def _append(self, token_id: int) -> FinishReason | None:
         self.token_ids.append(token_id)
+        self.unsent.append(token_id)
         self.generated_counts[token_id] += 1
         if token_id in self.sampling.stop_token_ids:
             return "stop"
         return "length" if len(self.token_ids) >= self.max_length else None
+
+    def take_unsent(self) -> list[int]:
+        """Return the generated tokens since the last call."""
+        unsent, self.unsent = self.unsent, []
+        return unsent
 
 
 def _generator(seed: int | None) -> torch.Generator:

@@ -11,6 +11,7 @@ from gateway.access_log import REQUEST_ID
 from gateway.admin.views import candidate_view, entry_view, reason_view, response_of
 from gateway.answer import encode
 from gateway.api.connection import headers_of, parts_of, read_json
+from gateway.api.text_api import relayed
 from gateway.auth import PUBLIC, Tenant
 from gateway.call import Call
 from gateway.errors import BackendUnavailable, BadRequest
@@ -159,6 +160,7 @@ def _call(
         control=directives.control,
         route=ROUTE,
         namespace=directives.namespace,
+        headers=relayed(said, parts),
     )
 
 

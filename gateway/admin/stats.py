@@ -15,11 +15,12 @@ HTTP = Request[Any, Any, Any]
 
 @get("/stats")
 async def traffic(request: HTTP) -> dict[str, Any]:
-    """Show hit rates, latencies, savings, entries and the state of the parts."""
+    """Show hit rates, latencies, tokens and money saved, entries and the state of the parts."""
     parts = parts_of(request.scope)
     entries, health = await asyncio.gather(parts.cache.counts(), read_health(parts))
     return {
         **parts.stats.snapshot(),
+        "money": parts.ledger.snapshot(),
         "entries": entries,
         "thresholds": thresholds_of(parts),
         "parts": health_json(health),

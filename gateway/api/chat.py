@@ -7,7 +7,8 @@ from litestar.params import JSONBody
 
 from gateway.answer import Answer
 from gateway.api import sse
-from gateway.api.text_api import Arrival, Asked, TextApi
+from gateway.api.text_api import Arrival, Asked, TextApi, answered_by
+from gateway.backends.base import Usage
 from gateway.wire.openai import ChatCompletion, ChatRequest, decode_chat
 
 ROUTE = "/v1/chat/completions"
@@ -37,12 +38,12 @@ class ChatRenderer:
         """Return a whole answer as JSON."""
         return sse.chat_completion(self._id, self._model, answer)
 
-    def stream(self) -> sse.ChatStream:
+    def stream(self, _: Usage | None) -> sse.ChatStream:
         """Begin a stream."""
         return sse.ChatStream(self._id, self._model, include_usage=self._include_usage)
 
 
-@post(ROUTE, status_code=200, middleware=[TextApi(ROUTE, decode).middleware], tags=["models"])
+@post(ROUTE, status_code=200, middleware=[answered_by(TextApi(ROUTE, decode))], tags=["models"])
 async def create_chat_completion(
     data: JSONBody[ChatRequest],  # noqa: ARG001 - documents the body
 ) -> ChatCompletion:

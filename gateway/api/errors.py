@@ -1,4 +1,4 @@
-"""Every exception as an OpenAI error envelope; nothing internal reaches the client."""
+"""Every exception as an error envelope of the API asked; nothing internal reaches the client."""
 
 from http import HTTPStatus
 from typing import Any
@@ -19,8 +19,10 @@ from gateway.errors import (
     Unauthorized,
     UpstreamStatus,
 )
+from gateway.wire.anthropic.errors import anthropic_envelope, status_of
 
 JSON = "application/json"
+ANTHROPIC = "/v1/messages"
 
 _log = structlog.get_logger(__name__)
 
@@ -38,10 +40,19 @@ def log_unexpected(request_id: str, error: BaseException) -> StrataError:
     return StrataError(f"internal error; request id {request_id}", code="internal_error")
 
 
-def _of_ours(_: Request[Any, Any, Any], error: StrataError) -> Response[Any]:
-    return Response(
-        error.envelope(), status_code=error.status, headers=_headers(error), media_type=JSON
-    )
+def _of_ours(request: Request[Any, Any, Any], error: StrataError) -> Response[Any]:
+    headers = _headers(error)
+    if not is_anthropic(request.scope["path"]):
+        return Response(
+            error.envelope(), status_code=error.status, headers=headers, media_type=JSON
+        )
+    body = anthropic_envelope(error, request.scope["state"][REQUEST_ID])
+    return Response(body, status_code=status_of(error), headers=headers, media_type=JSON)
+
+
+def is_anthropic(path: str) -> bool:
+    """Say whether a path belongs to Anthropic's API, whose errors have their own envelope."""
+    return path == ANTHROPIC or path.startswith(f"{ANTHROPIC}/")
 
 
 def _headers(error: StrataError) -> dict[str, str]:

@@ -10,6 +10,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from gateway.backends.prices import Prices
+
 
 class TopLogprob(msgspec.Struct, frozen=True):
     """One alternative of a token position."""
@@ -59,9 +61,13 @@ class Finish(msgspec.Struct, frozen=True, tag=True):
 
 
 class Final(msgspec.Struct, frozen=True, tag=True):
-    """The whole request is complete; always the last event, and only after every `Finish`."""
+    """The whole request is complete; always the last event, and only after every `Finish`.
+
+    ``stand_in`` is the model that answered, when it is not the one that was asked.
+    """
 
     usage: Usage
+    stand_in: str | None = None
 
 
 Event = Delta | Finish | Final
@@ -71,23 +77,30 @@ Event = Delta | Finish | Final
 class Work:
     """One generation. ``body`` is the validated chat request as decoded JSON, without ``strata``.
 
-    ``salt`` separates tenants in any shared state of the backend (KV blocks).
+    ``salt`` separates tenants in any shared state of the backend (KV blocks). ``headers`` are the
+    client's, by lower-case name, as far as some upstream relays them.
     """
 
     request_id: str
     model: str
     body: dict[str, Any]
     salt: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model a backend serves. ``fingerprint`` changes when its answers may change."""
+    """A model a backend serves. ``fingerprint`` changes when its answers may change.
+
+    ``relayed`` names the client's headers that go along and may change the answer.
+    """
 
     model_id: str
     owned_by: str
     fingerprint: str
     created: int = 0
+    prices: Prices | None = None
+    relayed: tuple[str, ...] = ()
 
 
 PartState = Literal["ready", "starting", "down", "off"]
@@ -127,6 +140,19 @@ class Backend(Protocol):
 
     async def close(self) -> None:
         """Release everything; idempotent."""
+        ...
+
+
+@runtime_checkable
+class CountsTokens(Protocol):
+    """A backend that knows how many tokens a prompt has before it is asked to answer."""
+
+    async def count_tokens(self, work: Work) -> int:
+        """Return the number of tokens of the whole prompt.
+
+        Raises:
+            BadRequest: the request cannot be served as it is.
+        """
         ...
 
 

@@ -48,6 +48,7 @@ class Choice:
         self._detokenizer = tokenizer.detokenizer()
         self._stops = StopMatcher(stops)
         self._held: deque[_Held] = deque()
+        self._taken: list[tuple[int, int]] = []  # token ids, characters of the answer up to them
         self._num_decoded = 0  # characters
         self._num_emitted = 0  # characters
 
@@ -55,6 +56,13 @@ class Choice:
     def stop(self) -> str | None:
         """The stop string that ended the text."""
         return self._stops.stop
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The ids whose text went out; empty when a stop string cut one of them."""
+        ids = [token_id for token_id, end in self._taken if end <= self._num_emitted]
+        is_whole = not ids or self._taken[len(ids) - 1][1] == self._num_emitted
+        return ids if is_whole else []
 
     def push(self, tokens: Tokens) -> Delta | None:
         """Take what one step gave; return what may go out now."""
@@ -76,6 +84,7 @@ class Choice:
         entry = None if logprob is None else self._entry(logprob, piece.data)
         self._held.append(_Held(self._num_decoded, piece.text, entry))
         self._num_decoded += len(piece.text)
+        self._taken.append((token_id, self._num_decoded))
         return self._stops.push(piece.text)
 
     def _end(self, reason: str) -> str:

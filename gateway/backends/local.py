@@ -6,14 +6,17 @@ costs (microseconds) runs on the event loop.
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from gateway.backends.base import Event, Final, Finish, ModelInfo, PartHealth, Usage, Work
 from gateway.backends.choice import Choice
+from gateway.backends.generated_ids import GeneratedIds
 from gateway.backends.history import read_history
 from gateway.backends.merge import merge
 from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
@@ -29,6 +32,9 @@ from prefix_layer import (
     fingerprint_model,
 )
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _NUM_THREADS = 2
 _HEALTH_STATES: dict[EngineState, Literal["ready", "starting", "down"]] = {
     "starting": "starting",
@@ -37,6 +43,14 @@ _HEALTH_STATES: dict[EngineState, Literal["ready", "starting", "down"]] = {
     "failed": "down",
     "closed": "down",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as the model gets it; ``text`` is as `Tokenizer.render` gives it."""
+
+    text: str
+    token_ids: list[int]
 
 
 class LocalBackend:
@@ -64,6 +78,7 @@ class LocalBackend:
     ) -> None:
         self._client = client
         self._tokenizer = Tokenizer(model_path)
+        self._generated = GeneratedIds(self._tokenizer)
         self._info = ModelInfo(model_id, "strata", _fingerprint(model_path, client))
         self._default_max_tokens = default_max_tokens
         self._ready_timeout_s = ready_timeout_s
@@ -82,22 +97,33 @@ class LocalBackend:
             BackendError: the engine is down, or broke (also after events were given).
         """
         refuse_unsupported(work.body)
-        prompt = await asyncio.get_running_loop().run_in_executor(
-            self._threads, self._encode, work.body
-        )
+        prompt = await self._in_thread(self._read, work.body, work.salt)
         ready = await self._engine_ready()
         stop_ids = self._tokenizer.stop_ids
         wish = read_wish(work.body, vocab_size=ready.vocab_size, stop_ids=stop_ids)
-        max_tokens = self._clamp(wish.max_tokens, len(prompt), ready.context_length)
+        token_ids = prompt.token_ids
+        max_tokens = self._clamp(wish.max_tokens, len(token_ids), ready.context_length)
         choices = [Choice(index, self._tokenizer, wish.stops) for index in range(wish.num_choices)]
         commands = [
-            self._command(work, prompt, wish, index, max_tokens) for index in range(len(choices))
+            self._command(work, token_ids, wish, index, max_tokens) for index in range(len(choices))
         ]
         streams = [self._follow(*pair) for pair in zip(commands, choices, strict=True)]
         async with aclosing(merge(streams)) as events:
             async for event in events:
                 yield event
-        yield Final(_usage(len(prompt), choices))
+        for choice in choices:
+            self._generated.remember(work.salt, prompt.text, token_ids, choice.token_ids)
+        yield Final(_usage(len(token_ids), choices))
+
+    async def count_tokens(self, work: Work) -> int:
+        """Return the number of tokens of the whole prompt.
+
+        Raises:
+            BadRequest: the request cannot be served as it is.
+        """
+        refuse_unsupported(work.body)
+        prompt = await self._in_thread(self._read, work.body, work.salt)
+        return len(prompt.token_ids)
 
     async def health(self) -> PartHealth:
         """Say whether requests can be served now."""
@@ -109,12 +135,16 @@ class LocalBackend:
         await self._client.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _encode(self, body: dict[str, Any]) -> list[int]:
+    def _read(self, body: dict[str, Any], salt: bytes) -> Prompt:
         template = self._tokenizer.template
         knows_tools = template is not None and template.knows_tools
-        return self._tokenizer.encode_chat(
-            read_history(body.get("messages"), knows_tools=knows_tools)
-        )
+        history = read_history(body.get("messages"), knows_tools=knows_tools)
+        text = self._tokenizer.render(history)
+        return Prompt(text, self._generated.encode(salt, text))
+
+    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        call = partial(work, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     async def _engine_ready(self) -> Ready:
         try:

@@ -1,18 +1,50 @@
-"""Which backend serves which model."""
+"""Which backend serves which model, and who stands in when it cannot."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import cast
 
-from gateway.backends.base import Backend, ModelInfo, OpenBackend, PartHealth
+from gateway.backends.base import (
+    Backend,
+    Event,
+    Final,
+    ModelInfo,
+    OpenBackend,
+    PartHealth,
+    Work,
+)
+from gateway.backends.prices import Prices
+from gateway.errors import BackendError, StrataError, UpstreamStatus
+
+ANY = "*"
+REFUSED_US = frozenset({401, 403, 408, 429})
+SERVER_ERROR = 500
+
+Target = tuple[Backend, ModelInfo]
+Fallbacks = Mapping[str, Mapping[str, Sequence[str]]]
 
 
 class Backends:
-    """All backends of one gateway; the first that serves a model gets its requests."""
+    """All backends of one gateway; the first that serves a model gets its requests.
 
-    def __init__(self, backends: Sequence[Backend]) -> None:
+    ``fallbacks`` name, by backend and its model (``*`` for any other), the models that stand in
+    for it, in order; each is a model's name or ``BACKEND/MODEL``. ``on_fallback(asked, used)`` is
+    told when one answers.
+    """
+
+    def __init__(
+        self,
+        backends: Sequence[Backend],
+        fallbacks: Fallbacks | None = None,
+        on_fallback: Callable[[str, str], None] = lambda _asked, _used: None,
+    ) -> None:
         self._backends = tuple(backends)
+        self._fallbacks = fallbacks or {}
+        self._on_fallback = on_fallback
 
-    def find(self, model_id: str) -> tuple[Backend, ModelInfo] | None:
+    def find(self, model_id: str) -> Target | None:
         """Return the backend of a model and what it says of it; None if nobody serves it.
 
         A backend that lists the model comes before one that takes it by a pattern.
@@ -25,6 +57,40 @@ class Backends:
             if isinstance(backend, OpenBackend) and (matched := backend.match(model_id)):
                 return backend, matched
         return None
+
+    def prices_of(self, model_id: str) -> Prices | None:
+        """Return what a model's tokens cost; None when nothing was said of it."""
+        found = self.find(model_id)
+        return found[1].prices if found else None
+
+    async def stream(self, backend: Backend, work: Work) -> AsyncIterator[Event]:
+        """Generate with this backend, else with those that stand in for it.
+
+        Another one is asked only while no event was given, and only for a failure that is not the
+        request's own fault. When all fail, the error is the first one's.
+        """
+        failure: BackendError | None = None
+        for target, model_id in self._targets(backend, work.model):
+            is_first = failure is None
+            events = cast(
+                "AsyncGenerator[Event, None]", target.stream(replace(work, model=model_id))
+            )
+            async with aclosing(events):
+                try:
+                    event: Event | None = await anext(events, None)
+                except StrataError as error:
+                    if is_first and not (isinstance(error, BackendError) and _may_pass_on(error)):
+                        raise
+                    failure = failure or cast("BackendError", error)
+                    continue
+                if not is_first:
+                    self._on_fallback(work.model, model_id)
+                while event is not None:
+                    yield event if is_first else _stood_in(event, model_id)
+                    event = await anext(events, None)
+                return
+        assert failure is not None, "there is always the backend itself"
+        raise failure
 
     def models(self) -> list[ModelInfo]:
         """List every model once, in order of the backends."""
@@ -43,3 +109,36 @@ class Backends:
         """Close them all."""
         for backend in self._backends:
             await backend.close()
+
+    def _targets(self, backend: Backend, model_id: str) -> Iterator[tuple[Backend, str]]:
+        yield backend, model_id
+        by_model = self._fallbacks.get(backend.name, {})
+        for name in by_model.get(model_id, by_model.get(ANY, ())):
+            found = self._named(name)
+            if found is not None and (found[0], found[1].model_id) != (backend, model_id):
+                yield found[0], found[1].model_id
+
+    def _named(self, name: str) -> Target | None:
+        """Return what a fallback's name stands for: a backend's model, else any model."""
+        owner, _, model_id = name.partition("/")
+        for backend in self._backends:
+            if backend.name == owner and (info := _served(backend, model_id)):
+                return backend, info
+        return self.find(name)
+
+
+def _served(backend: Backend, model_id: str) -> ModelInfo | None:
+    if isinstance(backend, OpenBackend):
+        return backend.match(model_id)
+    return next((info for info in backend.models() if info.model_id == model_id), None)
+
+
+def _may_pass_on(error: BackendError) -> bool:
+    """Say whether another model may do better: not when the request itself was refused."""
+    if not isinstance(error, UpstreamStatus):
+        return True
+    return error.status >= SERVER_ERROR or error.status in REFUSED_US
+
+
+def _stood_in(event: Event, model_id: str) -> Event:
+    return Final(event.usage, model_id) if isinstance(event, Final) else event

@@ -7,6 +7,7 @@ converted through transformers.
 
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gateway.backends.detokenizer import (
     WindowDetokenizer,
     read_byte_table,
 )
+from gateway.backends.special_tokens import SpecialTokens
 from gateway.errors import BackendUnavailable, BadRequest
 
 _PROBE = "Hello,  wörld: e\u0301 你好 🌙👩\u200d🚀\n\tok"
@@ -37,26 +39,34 @@ class Tokenizer:
 
     def __init__(self, folder: Path) -> None:
         settings = _read_json(folder / "tokenizer_config.json")
-        self._tokenizer = _load(folder)
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        plain = _load(folder)
+        added = plain.get_added_tokens_decoder()
+        self._added = {token_id: token.content for token_id, token in added.items()}
+        self._hidden = SpecialTokens([token.content for token in added.values() if token.special])
+        self._tokenizer = self._hidden.rename(plain)
         self._special = _special_tokens(folder, settings)
         self._bytes = self._checked_table()
-        self._added = {
-            token_id: token.content
-            for token_id, token in self._tokenizer.get_added_tokens_decoder().items()
-        }
+        self._special_ids = {token_id for token_id, token in added.items() if token.special}
         self.vocab_size = self._tokenizer.get_vocab_size(with_added_tokens=True)
         self.template = self._read_template(folder, settings)
         self.stop_ids = self._read_stop_ids(folder)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of ``text``, special tokens only where the text spells them."""
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+        return self.encode_rendered(self._hidden.hide(text))
 
     def encode_chat(self, messages: list[dict[str, Any]]) -> list[int]:
         """Return the ids of the prompt that these messages make.
+
+        Raises:
+            BadRequest: the model has no chat template, or it refuses the messages.
+        """
+        return self.encode_rendered(self.render(messages))
+
+    def render(self, messages: list[dict[str, Any]]) -> str:
+        """Return the prompt's text; special tokens stand in it under their hidden names.
+
+        Only the template's own markup makes special tokens: one that a message spells stays text.
 
         Raises:
             BadRequest: the model has no chat template, or it refuses the messages.
@@ -65,7 +75,44 @@ class Tokenizer:
             raise BadRequest(
                 "this model has no chat template", param="messages", code="unsupported"
             )
-        return self.encode(self.template.render(messages))
+        shielded: list[str] = []
+        text = self.template.render(self._hidden.shield(messages, shielded))
+        return self._hidden.unshield(self._hidden.hide(text), shielded)
+
+    def encode_rendered(self, text: str) -> list[int]:
+        """Return the ids of a text whose special tokens stand under their hidden names."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def encode_following(self, text: str) -> list[int]:
+        """Return the ids of a rendered text that does not begin its prompt.
+
+        Some tokenizers put a space before the first word of all.
+        """
+        ids = self.encode_rendered(self._hidden.any_hidden + text)
+        return ids[1:] if self._hidden.any_hidden else ids
+
+    def markup(self, rendered: str) -> Iterator[int]:
+        """Give the places in a rendered prompt where special tokens begin."""
+        return self._hidden.starts(rendered)
+
+    def spell(self, token_ids: Sequence[int]) -> str | None:
+        """Return the text of generated tokens as it stands in a prompt.
+
+        None when they are not plain text: special tokens, cut characters, unknown bytes.
+        """
+        if self._bytes is None or not self._special_ids.isdisjoint(token_ids):
+            return None
+        table = self._bytes.token_bytes
+        try:
+            return b"".join(table[token_id] for token_id in token_ids).decode()
+        except (UnicodeDecodeError, IndexError):
+            return None
+
+    def show(self, token_ids: Sequence[int]) -> str:
+        """Return the text of a piece of a prompt, special tokens by their names."""
+        text: str = self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
+        return self._hidden.show(text)
 
     def decode(self, token_ids: list[int]) -> str:
         """Return the text of all ids at once, special tokens left out."""
@@ -113,7 +160,8 @@ class Tokenizer:
             raise BackendUnavailable(f"chat template of {folder} is broken: {error}") from error
 
     def _read_stop_ids(self, folder: Path) -> frozenset[int]:
-        ids: set[Any] = {self._tokenizer.token_to_id(self._special.get("eos_token", ""))}
+        eos = self._hidden.hidden_name(self._special.get("eos_token", ""))
+        ids: set[Any] = {self._tokenizer.token_to_id(eos)}
         for name in ("generation_config.json", "config.json"):
             value = _read_json(folder / name).get("eos_token_id")
             ids.update(value if isinstance(value, list) else [value])

@@ -10,6 +10,7 @@ from prefix_layer.eviction.fifo import FifoPolicy
 from prefix_layer.eviction.lfu import LfuPolicy
 from prefix_layer.eviction.lru import LruPolicy
 from prefix_layer.eviction.s3fifo import S3FifoPolicy
+from prefix_layer.eviction.ttl import TtlPolicy
 
 __all__ = [
     "POLICIES",
@@ -20,6 +21,7 @@ __all__ = [
     "LfuPolicy",
     "LruPolicy",
     "S3FifoPolicy",
+    "TtlPolicy",
     "make_policy",
 ]
 

@@ -1,19 +1,29 @@
 """Protects what requests come back to, for as long as the traffic says that it pays."""
 
+from math import sqrt
+
 from prefix_layer.block import Block, BlockQueue
-from prefix_layer.eviction.protection import KEPT, PASSING, PROVEN, KeptOrder, Protection
+from prefix_layer.eviction.base import EvictionPolicy
+from prefix_layer.eviction.protection import (
+    KEPT,
+    PASSING,
+    PROVEN,
+    SHARED_HITS,
+    KeptOrder,
+    Protection,
+)
 from prefix_layer.eviction.shadow import Shadow
 
-_SHARED_HITS = 3
 _CANDIDATES = (0.0, 2.0, 4.0, 8.0, 16.0)
 _SHADOW_BLOCKS = 4096
 _MIN_WINDOW = 4096
 _KEEP = 0.9
 _MARGIN = 1.1
+_DEVIATIONS = 2
 _SAMPLE_BYTES = 4
 
 
-class AdaptivePolicy:
+class AdaptivePolicy(EvictionPolicy):
     """LRU in which a first-time request displaces only what has not been used for a while.
 
     A block that a request came back to is *proven*, and so is all that continues it. A request
@@ -24,7 +34,9 @@ class AdaptivePolicy:
 
     The protection time, a multiple of the pool in uses of blocks, is chosen by set duelling: a
     shadow cache per candidate sees a sample of the conversations, and the one with the most hits
-    rules. Protection 0 is LRU; it rules until another is better by 10%.
+    rules. Protection 0 is LRU; it rules until another is better by 10%, and by more than chance:
+    hits come in runs of blocks, so chance moves them by a share of about 1/sqrt(runs),
+    of which twice is asked.
 
     Source: protection by reuse distance: Duong et al., Improving cache management policies using
     dynamic reuse distances, MICRO 2012; duelling: Qureshi et al., Adaptive insertion policies for
@@ -62,7 +74,7 @@ class AdaptivePolicy:
         self._use(block, newcomer=_starts_anew(block))
         self.remove(block)
         block.level = PROVEN
-        block.frequency = min(block.frequency + 1, _SHARED_HITS)
+        block.frequency = min(block.frequency + 1, SHARED_HITS)
 
     def release(self, block: Block) -> None:
         """Queue as the most recently used of its kind."""
@@ -123,14 +135,15 @@ class AdaptivePolicy:
             return
         plain = self._shadows[0]
         best = max(self._shadows, key=lambda shadow: shadow.num_hits)
-        if best.num_hits < _MARGIN * plain.num_hits:
+        chance = _DEVIATIONS * best.num_hits / sqrt(max(best.num_runs, 1.0))
+        if best.num_hits < max(_MARGIN * plain.num_hits, plain.num_hits + chance):
             self._ruler = plain
         elif best.num_hits > _MARGIN * self._ruler.num_hits or self._ruler is plain:
             self._ruler = best
         for shadow in self._shadows:
-            shadow.num_hits *= _KEEP
+            shadow.age(_KEEP)
 
 
 def _starts_anew(block: Block) -> bool:
     """Say whether nothing, or only what is widely shared, comes before the block."""
-    return block.parent is None or block.parent.frequency >= _SHARED_HITS
+    return block.parent is None or block.parent.frequency >= SHARED_HITS

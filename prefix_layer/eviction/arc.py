@@ -1,12 +1,13 @@
 """Adaptive replacement cache."""
 
 from prefix_layer.block import Block, BlockQueue
+from prefix_layer.eviction.base import EvictionPolicy
 from prefix_layer.eviction.ghosts import Ghosts
 
 _ONCE, _AGAIN = 0, 1
 
 
-class ArcPolicy:
+class ArcPolicy(EvictionPolicy):
     """Divide the pool between blocks used once and used again, by which of them it misses.
 
     Two LRU queues of unused blocks, T1 (used once) and T2 (used again), remember what they evicted

@@ -35,3 +35,7 @@ class EvictionPolicy(Protocol):
     def evict(self) -> Block:
         """Choose the next victim and forget it; at least one block must be evictable."""
         ...
+
+    def expired(self) -> Block | None:
+        """Name an evictable block that has outlived its time; None when there is none."""
+        return None

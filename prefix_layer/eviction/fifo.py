@@ -1,12 +1,14 @@
 """First in, first out."""
 
 from prefix_layer.block import Block, BlockQueue
+from prefix_layer.eviction.base import EvictionPolicy
 
 
-class FifoPolicy:
+class FifoPolicy(EvictionPolicy):
     """Evict the leaf computed first; its parent, which is older still, is next.
 
-    Only leaves are queued, used or not; one in use when its turn comes queues anew.
+    Only leaves are queued. One in use when its turn comes leaves the queue, and is the newest when
+    its last user lets go.
     """
 
     def __init__(self) -> None:
@@ -23,23 +25,22 @@ class FifoPolicy:
         """Ignore use."""
 
     def release(self, block: Block) -> None:
-        """Ignore use."""
+        """Queue a leaf that is not queued."""
+        if block.evictable and block not in self._leaves:
+            self._leaves.append(block)
 
     def remove(self, block: Block) -> None:
         """Forget the block; its parent may be a leaf now."""
-        self._leaves.remove(block)
+        if block in self._leaves:
+            self._leaves.remove(block)
         parent = block.parent
-        if parent is not None and parent.num_children == 1:
+        if parent is not None and parent.num_children == 1 and parent not in self._leaves:
             self._leaves.appendleft(parent)
 
     def evict(self) -> Block:
         """Give the oldest leaf that nobody uses."""
-        for _ in range(len(self._leaves)):
-            block = self._leaves.first
-            assert block is not None
+        while (block := self._leaves.popleft()) is not None:
             if block.evictable:
                 self.remove(block)
                 return block
-            self._leaves.remove(block)
-            self._leaves.append(block)
         raise AssertionError("nothing is evictable")

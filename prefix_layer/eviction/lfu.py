@@ -1,11 +1,12 @@
 """Least frequently used."""
 
 from prefix_layer.block import Block, BlockQueue
+from prefix_layer.eviction.base import EvictionPolicy
 
 _MAX_FREQUENCY = 63
 
 
-class LfuPolicy:
+class LfuPolicy(EvictionPolicy):
     """Evict the block with the fewest hits, and of those the one released longest ago.
 
     One queue of unused blocks per number of hits, counted up to 63 and never beyond the parent's:

@@ -1,9 +1,10 @@
 """Least recently used."""
 
 from prefix_layer.block import Block, BlockQueue
+from prefix_layer.eviction.base import EvictionPolicy
 
 
-class LruPolicy:
+class LruPolicy(EvictionPolicy):
     """Evict the block whose last use is longest ago.
 
     Only unused blocks are queued. As chains are released tail first and users of a block use its

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from prefix_layer.block import Block, BlockQueue
 
 PASSING, KEPT, PROVEN = 0, 1, 2
+SHARED_HITS = 3
 
 _PROVEN_PATIENCE = 2
 _POOL_PER_NEWCOMER = 64

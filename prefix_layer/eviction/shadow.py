@@ -1,7 +1,13 @@
 """How a protection would do on a sample of the traffic. Holds names of blocks, no blocks."""
 
 from prefix_layer.block import Block
-from prefix_layer.eviction.protection import KEPT, PROVEN, KeptOrder, Protection
+from prefix_layer.eviction.protection import (
+    KEPT,
+    PROVEN,
+    SHARED_HITS,
+    KeptOrder,
+    Protection,
+)
 
 
 class Shadow:
@@ -9,11 +15,12 @@ class Shadow:
 
     Uses are counted by the caller's ``clock``, over all traffic and not only the sampled part. An
     entry stands just before its parent, as if the chain had been released tail first. What would
-    only pass is not held at all. ``num_hits`` may be aged by its reader.
+    only pass is not held at all. ``num_runs`` counts the requests that ``num_hits`` came from.
     """
 
     def __init__(self, capacity: int, protection: Protection) -> None:
         self.num_hits = 0.0
+        self.num_runs = 0.0
         self.protection = protection
         self._capacity = capacity
         self._entries: dict[bytes, Block] = {}
@@ -31,11 +38,17 @@ class Shadow:
         entry = self._entry_of(block)
         if entry is not None:
             self._hit(entry)
+            self.num_runs += newcomer and block.frequency < SHARED_HITS
         else:
             entry = self._admit(block.block_hash, None if newcomer else parent, newcomer, clock)
         if entry is not None:
             entry.last_use = clock
             self._order.insert_below(parent, entry)
+
+    def age(self, share: float) -> None:
+        """Let what was counted so far count only by ``share``."""
+        self.num_hits *= share
+        self.num_runs *= share
 
     def _entry_of(self, block: Block) -> Block | None:
         assert block.block_hash is not None

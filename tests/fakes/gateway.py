@@ -15,6 +15,7 @@ from gateway.backends.base import Backend
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
 from gateway.flight import FlightGroup
+from gateway.kept_responses import KeptResponses
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
@@ -23,7 +24,13 @@ from gateway.record import RequestRecord
 from gateway.settings import LogSettings, Settings
 from gateway.stats import TrafficStats
 from gateway.write_back import WriteBack
-from semantic_layer import MemoryCounters, MemoryResponseStore, MemoryVectorIndex, SemanticCache
+from semantic_layer import (
+    MemoryCounters,
+    MemoryRecords,
+    MemoryResponseStore,
+    MemoryVectorIndex,
+    SemanticCache,
+)
 from tests.fakes.tcp import listening
 
 QUIET = Settings(log=LogSettings(level="error", format="json"))
@@ -76,6 +83,7 @@ class MemoryGateway:
             metrics=metrics,
             stats=stats,
             quotas=quotas,
+            responses=KeptResponses(MemoryRecords(), 60),
         )
 
     def app(self, **parts: Any) -> Litestar:

@@ -1,5 +1,6 @@
 """What the README says is so: its examples run, its tables agree with the code."""
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli import COMMANDS, strata
-from gateway.settings import NOT_SETTINGS, load_settings, variables
+from gateway.settings import NOT_SETTINGS, UpstreamSettings, load_settings, variables
 from tests.contract.stack import Stack, serving, until
 
 ROOT = Path(__file__).parents[2]
@@ -87,8 +88,11 @@ def test_the_settings_file_of_the_readme_is_accepted(tmp_path: Path) -> None:
     """The upstream table as written."""
     (toml,) = [text for language, text in BLOCK.findall(README) if language == "toml"]
     (tmp_path / "strata.toml").write_text(toml)
-    settings = load_settings(tmp_path / "strata.toml", {"VLLM_API_KEY": "k"})
-    assert settings.upstreams[0].replicas == ["http://10.0.0.6:8000/v1"]
+    keys = {"VLLM_API_KEY": "k", "OPENAI_API_KEY": "k"}
+    settings = load_settings(tmp_path / "strata.toml", keys)
+    assert settings.upstreams[0].replicas[0].url == "http://10.0.0.6:8000/v1"
+    for field in dataclasses.fields(UpstreamSettings):
+        assert field.name in section("Settings"), field.name
 
 
 def test_every_command_is_listed() -> None:

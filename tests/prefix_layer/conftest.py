@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, LlamaConfig
 
 TINY = {
@@ -38,3 +39,16 @@ def make_tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def tiny_llama(make_tiny: Callable[..., Path]) -> Path:
     return make_tiny(LlamaConfig)
+
+
+@pytest.fixture(scope="session")
+def byte_llama(make_tiny: Callable[..., Path]) -> Path:
+    """A tiny random model whose tokens are single bytes, after three special ones."""
+    folder = make_tiny(LlamaConfig)
+    names = ["<pad>", "<s>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    tokenizer = Tokenizer(models.BPE({name: i for i, name in enumerate(names)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(name, special=True) for name in names[:3]])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prefix_layer.block import Block
-from prefix_layer.eviction import POLICIES, EvictionPolicy, make_policy
+from prefix_layer.eviction import POLICIES, EvictionPolicy, TtlPolicy, make_policy
 from prefix_layer.eviction.adaptive import AdaptivePolicy
 from prefix_layer.prefix_cache import PrefixCache
 from prefix_layer.trace import Trace, count_belady_bound, replay, simulate
-from tests.prefix_layer.pools import blocks_of, count_cached, make_pool, visit
+from tests.prefix_layer.pools import blocks_of, count_cached, enter, make_pool, visit
 
 SMALL = 300
 PROMPTS = st.lists(
@@ -51,6 +51,19 @@ class Watched:
         self.held.remove(victim)
         return victim
 
+    def expired(self) -> Block | None:
+        return self._policy.expired()
+
+
+class Clock:
+    """Seconds that pass when told."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
 
 def make_cache(num_blocks: int, policy: str) -> PrefixCache:
     return PrefixCache(make_pool(num_blocks, policy), enabled=True)
@@ -84,6 +97,60 @@ def test_pool_empties_and_refills_when_all_is_forgotten(policy: str) -> None:
         pool.forget_unused()
         assert pool.count_by_state() == {"free": 6, "cached": 0, "active": 0}
     pool.check_invariants()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(deadline=None, max_examples=30)
+@given(prompts=PROMPTS, pinned=st.integers(0, 10))
+def test_pinned_blocks_stay_when_any_prompts_come(
+    policy: str, prompts: list[list[int]], pinned: int
+) -> None:
+    """What somebody holds is there whatever comes, and goes like any other when it is let go."""
+    pool = make_pool(12, policy)
+    pool._policy = Watched(make_policy(policy, 12))
+    cache = PrefixCache(pool, enabled=True)
+    visit(cache, blocks_of(7, 7, 7, 7))
+    blocks = list(pool.index)
+    pool.acquire(blocks)
+    for i, prompt in enumerate(prompts):
+        if i == pinned:
+            pool.release(blocks)
+        visit(cache, prompt)
+        if i < pinned:
+            assert count_cached(cache, blocks_of(7, 7, 7, 7)) == 4
+    pool.check_invariants([blocks] if len(prompts) <= pinned else [])
+    if len(prompts) <= pinned:
+        pool.release(blocks)
+    for name in range(8, 20):
+        visit(cache, blocks_of(name, name, name, name, name, name))
+    pool.forget_unused()
+    assert pool.count_by_state() == {"free": 12, "cached": 0, "active": 0}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_blocks_go_when_their_time_is_over(policy: str) -> None:
+    """Each use starts the time anew, a parent lives as long as its child, a user stops time."""
+    clock, pool = Clock(), make_pool(20, policy)
+    pool._policy = TtlPolicy(make_policy(policy, 20), 10, clock)
+    cache = PrefixCache(pool, enabled=True)
+    visit(cache, blocks_of(1, 2))
+    visit(cache, blocks_of(3, 4))
+    clock.now_s = 6
+    visit(cache, [*blocks_of(1, 5), 0])
+    used = enter(cache, blocks_of(6))
+    assert used is not None
+    clock.now_s = 12
+    assert count_cached(cache, blocks_of(3, 4)) == 0
+    assert count_cached(cache, blocks_of(1, 2)) == 1
+    assert count_cached(cache, blocks_of(1, 5)) == 2
+    clock.now_s = 100
+    assert count_cached(cache, blocks_of(1, 5)) == 0
+    assert count_cached(cache, blocks_of(6)) == 1
+    cache.release(used)
+    pool.check_invariants()
+    clock.now_s = 111
+    assert count_cached(cache, blocks_of(6)) == 0
+    assert pool.count_by_state() == {"free": 20, "cached": 0, "active": 0}
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -14,6 +14,7 @@ import msgspec
 
 from gateway.backends.base import Event, ModelInfo, PartHealth, PartState, Work
 from gateway.backends.chunks import ChunkReader
+from gateway.backends.prices import Prices
 from gateway.backends.sse import SseParser
 from gateway.backends.upstream.catalogue import Catalogue
 from gateway.backends.upstream.dispatch import Dispatch, OnAnswer
@@ -26,6 +27,7 @@ from gateway.backends.upstream.timeouts import Timeouts
 
 CHAT = "/chat/completions"
 PROBE_S = 1.0
+TRACE_HEADERS = frozenset({"traceparent", "tracestate", "baggage"})
 KEEPALIVE_S = 2.0  # shorter than servers' usual 5 s, so that no request meets a closing connection
 
 
@@ -33,7 +35,8 @@ class UpstreamBackend:
     """Relays chat requests to one named upstream.
 
     ``base_url`` is what an SDK takes, with its ``/v1``; ``replicas`` are further addresses of the
-    same engine. ``models`` None asks the upstream for its list. ``on_answer(name, status)`` is
+    same engine. ``models`` None asks the upstream for its list. ``headers`` are sent along as they
+    are, ``relay_headers`` name those of the client that are. ``on_answer(name, status)`` is
     told how each try was answered: the status code, ``unreachable`` or ``timeout``.
     """
 
@@ -49,7 +52,9 @@ class UpstreamBackend:
         aliases: Mapping[str, str] | None = None,
         api_key: str | None = None,
         headers: Mapping[str, str] | None = None,
+        relay_headers: Sequence[str] = (),
         proxy: str | None = None,
+        prices: Mapping[str, Prices] | None = None,
         timeouts: Timeouts | None = None,
         retries: Retries | None = None,
         policy: Policy | None = None,
@@ -57,7 +62,15 @@ class UpstreamBackend:
     ) -> None:
         self.name = name
         urls = list(dict.fromkeys(url.rstrip("/") for url in (base_url, *replicas)))
-        self._catalogue = Catalogue(name, urls[0], models, aliases or {})
+        self._relayed = tuple(header.lower() for header in relay_headers)
+        self._catalogue = Catalogue(
+            name,
+            urls[0],
+            models,
+            aliases=aliases or {},
+            prices=prices or {},
+            relayed=tuple(header for header in self._relayed if header not in TRACE_HEADERS),
+        )
         timeouts, shares = timeouts or Timeouts(), weights or {}
         self._client = httpx.AsyncClient(
             headers=_headers(api_key, headers or {}),
@@ -99,7 +112,8 @@ class UpstreamBackend:
             BackendError: its answer was broken or cut, also after events were given.
         """
         body = _body(work, self._catalogue.target(work.model))
-        headers = {"x-request-id": work.request_id}
+        headers = {name: work.headers[name] for name in self._relayed if name in work.headers}
+        headers["x-request-id"] = work.request_id
         content = msgspec.json.encode(body)
         begun = self._dispatch.opened(CHAT, content, headers, prefix_of(body))
         async with begun as exchange:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 import msgspec
 
 from gateway.backends.base import ModelInfo
+from gateway.backends.prices import Prices
 
 STAR = "*"
 MAX_MATCHED = 1024
@@ -16,14 +17,24 @@ class Catalogue:
     """The models of one upstream.
 
     A name with a ``*`` stands for every name that fits; in an alias the star's part is put into
-    its target. ``models`` None stands for whatever the upstream lists.
+    its target. ``models`` None stands for whatever the upstream lists. ``prices`` go by name, by
+    target, or by ``*`` for all others.
     """
 
     def __init__(
-        self, name: str, base_url: str, models: Sequence[str] | None, aliases: Mapping[str, str]
+        self,
+        name: str,
+        base_url: str,
+        models: Sequence[str] | None,
+        *,
+        aliases: Mapping[str, str],
+        prices: Mapping[str, Prices],
+        relayed: tuple[str, ...],
     ) -> None:
         self._owner = name
         self._base_url = base_url
+        self._prices = prices
+        self._relayed = relayed
         named = list(models or ())
         self.learns = models is None or any(STAR in each for each in named)
         self._learns_all = models is None
@@ -70,4 +81,11 @@ class Catalogue:
     def _info(self, model_id: str, target: str) -> ModelInfo:
         identity = msgspec.json.encode([self._owner, target, self._base_url])
         fingerprint = f"upstream-{blake2b(identity, digest_size=16).hexdigest()}"
-        return ModelInfo(model_id, owned_by=self._owner, fingerprint=fingerprint)
+        prices = (self._prices.get(name) for name in (model_id, target, STAR))
+        return ModelInfo(
+            model_id,
+            owned_by=self._owner,
+            fingerprint=fingerprint,
+            prices=next((each for each in prices if each), None),
+            relayed=self._relayed,
+        )

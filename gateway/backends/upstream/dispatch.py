@@ -6,7 +6,7 @@ again, because a second try could say something else.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx
@@ -39,6 +39,7 @@ class Dispatch:
         timeouts: Timeouts,
         retries: Retries,
         on_answer: OnAnswer,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.replicas = tuple(replicas)
         self._name = name
@@ -47,6 +48,7 @@ class Dispatch:
         self._timeouts = timeouts
         self._retries = retries
         self._on_answer = on_answer
+        self._sleep = sleep
 
     @asynccontextmanager
     async def opened(
@@ -79,7 +81,7 @@ class Dispatch:
                 pause_s = self._retries.pause_s(round_, _asked_s(failure))
                 if pause_s is None:
                     break
-                await asyncio.sleep(pause_s)
+                await self._sleep(pause_s)
                 tried.clear()
                 round_ += 1
                 candidates = self._candidates(tried)

@@ -6,6 +6,7 @@ Every policy chooses among replicas that may be sent requests now, and honours t
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol
 
@@ -78,13 +79,21 @@ class LeastBusy:
         self._turns.forget(replica)
 
 
+@dataclass(slots=True)
+class _Known:
+    """A prefix seen before: who has it, and whether it was a whole request once."""
+
+    homes: frozenset[Replica] = frozenset()
+    was_whole: bool = False
+
+
 class PrefixAffinity:
     """The replica where most of the request's prefix lives, unless it is too busy.
 
-    A request follows the longest prefix that a replica is known to have seen, when that is at
-    least `LEAST_SHARE` of it. Any other goes by the hash of where it parts from what is known, so
-    that several gateways agree without a word. None has more than ``load_bound`` times its share
-    of the requests in flight.
+    A conversation that goes on follows its last request. Another request follows the longest
+    prefix that a replica is known to have seen, when that is at least `LEAST_SHARE` of it. The
+    rest goes by the hash of where it parts from what is known, so that several gateways agree
+    without a word. None has more than ``load_bound`` times its share of the requests in flight.
     Source: Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads" (2016);
     Thaler, Ravishankar, "Using Name-Based Mappings to Increase Hit Rates" (1998).
     """
@@ -92,7 +101,7 @@ class PrefixAffinity:
     def __init__(self, load_bound: float = LOAD_BOUND, max_known: int = MAX_KNOWN) -> None:
         self._load_bound = load_bound
         self._max_known = max_known
-        self._homes: OrderedDict[bytes, frozenset[Replica]] = OrderedDict()
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._idle = LeastBusy()
 
     def choose(self, prefix: Prefix, replicas: Sequence[Replica]) -> Replica:
@@ -101,12 +110,12 @@ class PrefixAffinity:
             return self._idle.choose(prefix, replicas)
         roomy, seed = self._roomy(replicas), prefix.hint or self._parting(prefix)
         for key, length in zip(reversed(prefix.keys), reversed(prefix.lengths), strict=True):
-            known = self._homes.get(key)
-            if not known:
+            known = self._known.get(key)
+            if known is None or not known.homes:
                 continue
-            if length < LEAST_SHARE * prefix.lengths[-1]:
+            if not known.was_whole and length < LEAST_SHARE * prefix.lengths[-1]:
                 break
-            if homes := [replica for replica in roomy if replica in known]:
+            if homes := [replica for replica in roomy if replica in known.homes]:
                 least = min(replica.load for replica in homes)
                 return _nearest(key, [each for each in homes if each.load == least])
             seed = key
@@ -115,16 +124,19 @@ class PrefixAffinity:
     def served(self, prefix: Prefix, replica: Replica) -> None:
         """Remember where the prefix lives."""
         for key in prefix.keys:
-            known = self._homes.get(key, frozenset())
-            self._homes[key] = known if replica in known else known | {replica}
-            self._homes.move_to_end(key)
-        while len(self._homes) > self._max_known:
-            self._homes.popitem(last=False)
+            known = self._known.setdefault(key, _Known())
+            if replica not in known.homes:
+                known.homes |= {replica}
+            self._known.move_to_end(key)
+        if prefix.keys:
+            self._known[prefix.keys[-1]].was_whole = True
+        while len(self._known) > self._max_known:
+            self._known.popitem(last=False)
 
     def forget(self, replica: Replica) -> None:
         """Forget what lived on a replica."""
-        for key in [key for key, homes in self._homes.items() if replica in homes]:
-            self._homes[key] -= {replica}
+        for known in self._known.values():
+            known.homes -= {replica}
         self._idle.forget(replica)
 
     def _roomy(self, replicas: Sequence[Replica]) -> list[Replica]:
@@ -135,7 +147,7 @@ class PrefixAffinity:
 
     def _parting(self, prefix: Prefix) -> bytes:
         """Return the shortest prefix that nobody is known to have seen, else the longest."""
-        unknown = (key for key in prefix.keys if not self._homes.get(key))
+        unknown = (key for key in prefix.keys if key not in self._known)
         return next(unknown, prefix.keys[-1])
 
 

@@ -1,0 +1,54 @@
+"""The upstreams that the settings name, built and kept up to date."""
+
+from collections.abc import Mapping, Sequence
+
+from gateway.backends.prices import Prices
+from gateway.backends.upstream import POLICIES, Retries, Timeouts, UpstreamBackend
+from gateway.metrics import Metrics
+from gateway.settings import Settings
+from gateway.upstream_settings import PriceSettings, UpstreamSettings
+
+Upstreams = Mapping[str, UpstreamBackend]
+
+
+def build_upstreams(settings: Settings, metrics: Metrics) -> Upstreams:
+    """Return the backends of all ``[[upstreams]]`` by name; nothing is connected yet."""
+    return {each.name: _upstream(each, settings, metrics) for each in settings.upstreams}
+
+
+def relayed_headers(upstreams: Sequence[UpstreamSettings]) -> frozenset[bytes]:
+    """Return the client's headers that some upstream relays, in lower case."""
+    return frozenset(name.lower().encode() for each in upstreams for name in each.relay_headers)
+
+
+def _upstream(upstream: UpstreamSettings, settings: Settings, metrics: Metrics) -> UpstreamBackend:
+    own = {upstream.base_url: (upstream.weight, upstream.drained)}
+    others = {each.url: (each.weight, each.drained) for each in upstream.replicas}
+    replicas = {url.rstrip("/"): row for url, row in {**own, **others}.items()}
+    return UpstreamBackend(
+        upstream.name,
+        upstream.base_url,
+        upstream.models,
+        replicas=[each.url for each in upstream.replicas],
+        weights={url: weight for url, (weight, _) in replicas.items()},
+        drained={url for url, (_, is_drained) in replicas.items() if is_drained},
+        aliases=upstream.aliases,
+        api_key=settings.upstream_keys.get(upstream.name),
+        headers=upstream.headers,
+        relay_headers=upstream.relay_headers,
+        proxy=upstream.proxy,
+        prices={model: _prices(each) for model, each in upstream.prices.items()},
+        timeouts=Timeouts(upstream.connect_timeout_s, upstream.timeout_s, upstream.timeout_s),
+        retries=Retries(upstream.retries, max_wait_s=upstream.max_retry_wait_s),
+        policy=POLICIES[upstream.policy](),
+        on_answer=metrics.count_upstream,
+    )
+
+
+def _prices(each: PriceSettings) -> Prices:
+    return Prices(
+        each.input_per_million,
+        each.output_per_million,
+        each.cached_input_per_million,
+        each.currency,
+    )
