@@ -57,6 +57,11 @@ class DiskTier:
         """Say whether a block's file is there now, whoever wrote it; safe on any thread."""
         return self._folder.path_of(own_hash).exists()
 
+    @property
+    def takes_writes(self) -> bool:
+        """Say whether the disk did not refuse a write lately."""
+        return time.monotonic() >= self._writes_from_s
+
     def look_around(self) -> None:
         """Count what is there, remove what dead writers left, and keep the limit."""
         try:
@@ -70,7 +75,7 @@ class DiskTier:
         if self.holds(key.own_hash):
             self.touch([key])
             return True
-        if time.monotonic() < self._writes_from_s:
+        if not self.takes_writes:
             return False
         try:
             return self._write(key, payload)
@@ -104,12 +109,16 @@ class DiskTier:
                 continue
 
     def clear(self) -> None:
-        """Remove every block of this layout."""
+        """Let no block of this layout be found any more; `empty_trash` gives their room back."""
         try:
             self._folder.clear()
             self._trim(0)
         except OSError as error:
             self._suffer(error, "cleared")
+
+    def empty_trash(self) -> None:
+        """Remove what was cleared."""
+        self._folder.empty_trash()
 
     def close(self) -> None:
         """Leave the folder to other engines."""

@@ -20,6 +20,7 @@ from pathlib import Path
 
 _SUFFIX = ".kv"
 _WRITERS = "writers"
+_TRASH = "trash-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,19 @@ class KvFolder:
         return dead
 
     def clear(self) -> None:
-        """Remove every block of this layout, for all engines."""
-        trash = self._home / f"trash-{secrets.token_hex(4)}"
+        """Take every block of this layout away at once, for all engines.
+
+        Raises:
+            OSError: they can't be moved.
+        """
         with contextlib.suppress(FileNotFoundError):
-            self._own.rename(trash)
-        shutil.rmtree(trash, ignore_errors=True)
+            self._own.rename(self._home / f"{_TRASH}{secrets.token_hex(4)}")
+
+    def empty_trash(self) -> None:
+        """Remove what was taken away."""
+        for entry in _entries(self._home):
+            if entry.name.startswith(_TRASH):
+                shutil.rmtree(entry.path, ignore_errors=True)
 
     def make_room(self, own_hash: bytes) -> None:
         """Make the folders that a block's file and its scratch stand in.

@@ -206,6 +206,7 @@ class KvTiers:
             for job in self._worker.cancel_writes():
                 self._release(self._writing.pop(job.ticket))
             self._worker.do_now(self._disk.clear, _RESET_PATIENCE_S)
+            self._worker.do_soon(self._disk.empty_trash)
             self._collect()
         self._host.clear()
 
@@ -268,7 +269,7 @@ class KvTiers:
             self._host.touch(key.own_hash)
             return
         passes = is_passing or not self._keeps_host
-        if passes and self._disk is not None and self._disk.holds(key.own_hash):
+        if passes and not self._wants(key):
             return
         self._collect()
         entry = self._host.reserve(key)
@@ -280,6 +281,11 @@ class KvTiers:
         entry.is_passing = is_passing
         self._write_behind(entry)
         self._release(entry)
+
+    def _wants(self, key: BlockKey) -> bool:
+        """Say whether the disk takes blocks now and has not this one."""
+        disk = self._disk
+        return disk is not None and disk.takes_writes and not disk.holds(key.own_hash)
 
     def _write_behind(self, entry: HostEntry) -> None:
         if self._worker is None:

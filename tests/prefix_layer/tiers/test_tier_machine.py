@@ -157,8 +157,10 @@ class TierMachine(PoolMachine):
         self.waiting.remove(sequence)
         if aborted:
             self.cache.release(sequence)
-        else:
-            self.admit(sequence)
+            return
+        self.admit(sequence)
+        if sequence not in self.running:
+            self.waiting.append(sequence)
 
     @precondition(lambda self: self.running)
     @rule(data=st.data())
@@ -193,10 +195,16 @@ class TierMachine(PoolMachine):
     @precondition(lambda self: self.files())
     @rule(data=st.data(), how=st.sampled_from(["flip", "cut", "empty", "remove", "swap"]))
     def damage(self, data: st.DataObject, how: str) -> None:
-        file = data.draw(st.sampled_from(self.files()))
+        some = st.lists(st.sampled_from(self.files()), min_size=1)
+        for file in data.draw(st.just(self.files()) | some):
+            self.damage_file(file, how, data)
+
+    def damage_file(self, file: Path, how: str, data: st.DataObject) -> None:
+        if not file.exists():
+            return
         content = bytearray(file.read_bytes())
         if how == "flip" and content:
-            content[data.draw(st.integers(0, len(content) - 1))] ^= 1
+            content[data.draw(st.sampled_from([-1, -64, -70, -150, 5, 20]))] ^= 1
             file.write_bytes(content)
         elif how == "remove":
             file.unlink()
