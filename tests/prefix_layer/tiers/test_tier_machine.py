@@ -204,7 +204,8 @@ class TierMachine(PoolMachine):
             return
         content = bytearray(file.read_bytes())
         if how == "flip" and content:
-            content[data.draw(st.sampled_from([-1, -64, -70, -150, 5, 20]))] ^= 1
+            at = data.draw(st.sampled_from([-1, -64, -70, -150, 5, 20]))
+            content[at % len(content)] ^= 1
             file.write_bytes(content)
         elif how == "remove":
             file.unlink()
