@@ -1,9 +1,8 @@
-"""A complete answer: put together from events, kept as bytes, and turned back into events.
+"""A complete answer: put together from events and kept as bytes.
 
 Knows no API: chat, completions and the rest render the same events in their own shapes.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -11,11 +10,10 @@ import msgspec
 from gateway.backends.base import Delta, Event, Final, Finish, TokenLogprob, Usage
 
 STORABLE = frozenset({"stop", "tool_calls", "length"})
-REPLAY_CHARS = 64
 
 
 class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One finished choice; ``text`` is None when the model said nothing but called tools.
+    """One finished choice; ``text`` is None when the model only called tools or refused.
 
     ``stop`` is the stop string that ended it, where the backend told.
     """
@@ -28,13 +26,19 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
     logprobs: list[TokenLogprob] | None = None
     extra: dict[str, Any] = {}
     stop: str | None = None
+    refusal_logprobs: list[TokenLogprob] = []
+    choice_extra: dict[str, Any] = {}
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """All choices of one request, in order of their index, and what they cost to make."""
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All choices of one request, in order of their index, and what they cost to make.
+
+    ``extra`` are fields of the whole answer that an upstream gave and nobody here reads.
+    """
 
     choices: list[Choice]
     usage: Usage
+    extra: dict[str, Any] = {}
     stand_in: str | None = None
 
     @property
@@ -44,23 +48,23 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def is_storable(self) -> bool:
-        """Whether every choice ended by itself or by its limit, with something to show for it.
+        """Whether every choice ended by itself or by its limit.
 
         What another model answered is not the asked one's answer.
         """
         return (
             self.stand_in is None
             and bool(self.choices)
-            and all(
-                choice.finish_reason in STORABLE and choice.refusal is None
-                for choice in self.choices
-            )
+            and all(choice.finish_reason in STORABLE for choice in self.choices)
         )
 
     @property
-    def is_cut(self) -> bool:
-        """Whether a limit ended a choice: such an answer fits exact repeats only."""
-        return any(choice.finish_reason == "length" for choice in self.choices)
+    def is_exact_only(self) -> bool:
+        """Whether it fits exact repeats only: a limit cut a choice, or the model refused."""
+        return any(
+            choice.finish_reason == "length" or choice.refusal is not None
+            for choice in self.choices
+        )
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -81,33 +85,13 @@ def decode(data: bytes) -> Answer:
     return _decoder.decode(data)
 
 
-def replay(answer: Answer) -> Iterator[Event]:
-    """Give the answer again as a backend would: deltas, one finish per choice, the usage."""
-    for choice in answer.choices:
-        yield from _deltas(choice)
-        yield Finish(choice.index, choice.finish_reason, choice.stop)
-    yield Final(answer.usage)
-
-
-def _deltas(choice: Choice) -> Iterator[Delta]:
-    text, logprobs = choice.text or "", choice.logprobs or []
-    if choice.extra:
-        yield Delta(choice.index, extra=choice.extra)
-    if logprobs:
-        yield Delta(choice.index, text, logprobs=logprobs)
-    else:
-        for start in range(0, len(text), REPLAY_CHARS):
-            yield Delta(choice.index, text[start : start + REPLAY_CHARS])
-    if choice.refusal is not None or choice.tool_calls:
-        yield Delta(choice.index, refusal=choice.refusal, tool_calls=choice.tool_calls)
-
-
 class Assembler:
     """Collects the events of one generation; `answer` is None until it is complete."""
 
     def __init__(self) -> None:
         self._parts: dict[int, _Parts] = {}
         self._usage: Usage | None = None
+        self._extra: dict[str, Any] = {}
         self._stand_in: str | None = None
 
     def add(self, event: Event) -> None:
@@ -115,6 +99,7 @@ class Assembler:
         match event:
             case Delta():
                 self._of(event.index).add(event)
+                self._extra.update(event.answer_extra)
             case Finish():
                 parts = self._of(event.index)
                 parts.reason, parts.stop = event.reason, event.stop
@@ -128,8 +113,9 @@ class Assembler:
             return None
         choices = [self._parts[index].choice(index) for index in sorted(self._parts)]
         finished = [choice for choice in choices if choice is not None]
-        whole = len(finished) == len(choices)
-        return Answer(finished, self._usage, self._stand_in) if whole else None
+        if len(finished) < len(choices):
+            return None
+        return Answer(finished, self._usage, self._extra, self._stand_in)
 
     def _of(self, index: int) -> "_Parts":
         return self._parts.setdefault(index, _Parts())
@@ -146,15 +132,19 @@ class _Parts:
         self.calls: dict[int, dict[str, Any]] = {}
         self.logprobs: list[TokenLogprob] = []
         self.extra: dict[str, Any] = {}
+        self.refusal_logprobs: list[TokenLogprob] = []
+        self.choice_extra: dict[str, Any] = {}
 
     def add(self, delta: Delta) -> None:
         self.texts.append(delta.text)
         self.logprobs += delta.logprobs
+        self.refusal_logprobs += delta.refusal_logprobs
         if delta.refusal:
             self.refusals.append(delta.refusal)
         for call in delta.tool_calls:
             _grow(self.calls.setdefault(call.get("index", len(self.calls)), {}), call)
         _grow(self.extra, delta.extra)
+        _renew(self.choice_extra, delta.choice_extra)
 
     def choice(self, index: int) -> Choice | None:
         if self.reason is None:
@@ -163,12 +153,14 @@ class _Parts:
         return Choice(
             index,
             self.reason,
-            text=None if calls and not text else text,
+            text=None if (calls or self.refusals) and not text else text,
             refusal="".join(self.refusals) or None,
             tool_calls=calls,
             logprobs=self.logprobs or None,
             extra=self.extra,
             stop=self.stop,
+            refusal_logprobs=self.refusal_logprobs,
+            choice_extra=self.choice_extra,
         )
 
 
@@ -189,4 +181,19 @@ def _grow(whole: dict[str, Any], more: dict[str, Any]) -> None:
             case list() as old, list():
                 whole[key] = old + value
             case old, _ if value is not None or old is None:
+                whole[key] = value
+
+
+def _renew(whole: dict[str, Any], more: dict[str, Any]) -> None:
+    """Merge fields that are states, not pieces: lists are joined, strings replaced."""
+    for key, value in more.items():
+        match whole.get(key), value:
+            case dict() as old, dict():
+                _renew(old, value)
+            case _, dict():
+                whole[key] = {}
+                _renew(whole[key], value)
+            case list() as old, list():
+                whole[key] = old + value
+            case _:
                 whole[key] = value

@@ -24,6 +24,7 @@ from gateway.admin.stats import prefix, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.admin.upstreams import drain, list_upstreams, undrain
 from gateway.api.chat import create_chat_completion
+from gateway.api.completions import create_completion
 from gateway.api.connection import headers_of, parts_of
 from gateway.api.embeddings import create_embeddings
 from gateway.api.errors import EXCEPTION_HANDLERS
@@ -60,6 +61,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
     app = Litestar(
         route_handlers=[
             create_chat_completion,
+            create_completion,
             create_message,
             count_tokens,
             create_response,

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gateway.answer import Answer, replay
+from gateway.answer import Answer
 from gateway.backends.base import Delta, Event, Finish, TokenLogprob
+from gateway.replay import replay
 
 Kind = Literal["reasoning", "text", "refusal", "tool_call"]
 

@@ -114,6 +114,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             write_back=write_back,
             quotas=quotas,
             on_record=record,
+            replay_tokens_per_s=settings.cache.replay_tokens_per_s,
         )
         yield Parts(
             settings=settings,

@@ -4,13 +4,15 @@ Knows no HTTP: `Call` in, `Reply` out. Errors that belong before the first byte 
 `Pipeline.run`, because it has already waited for the first event.
 """
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import msgspec
 
-from gateway.answer import Answer, Assembler, decode, encode, replay
+from gateway.answer import Answer, Assembler, decode, encode
 from gateway.backends.base import Backend, Event, ModelInfo, Usage, Work
 from gateway.backends.routing import Backends
 from gateway.call import CacheReport, Call, OnRecord, Watch
@@ -18,6 +20,7 @@ from gateway.errors import BackendError, ModelNotFound, NotCached
 from gateway.flight import FlightGroup, Listener
 from gateway.quotas import Quotas
 from gateway.record import CacheOutcome
+from gateway.replay import beats
 from gateway.write_back import WriteBack
 from semantic_layer import Bypass, CacheControl, CacheQuery, Hit, Judgement, Miss, SemanticCache
 
@@ -26,12 +29,22 @@ WRITE_BACK_WAIT_S = 0.05
 
 
 class Reply:
-    """A started answer: read it once, as a stream or as a whole."""
+    """A started answer: read it once, as a stream or as a whole.
 
-    def __init__(self, report: CacheReport, source: "Answer | _Started", watch: Watch) -> None:
+    A stored one is streamed at ``replay_tokens_per_s``; 0 is at once.
+    """
+
+    def __init__(
+        self,
+        report: CacheReport,
+        source: "Answer | _Started",
+        watch: Watch,
+        replay_tokens_per_s: float = 0.0,
+    ) -> None:
         self.report = report
         self._source = source
         self._watch = watch
+        self._replay_tokens_per_s = replay_tokens_per_s
 
     @property
     def known_usage(self) -> Usage | None:
@@ -46,7 +59,7 @@ class Reply:
         """
         with self._watch as watch:
             if isinstance(self._source, Answer):
-                for event in replay(self._source):
+                async for event in self._replayed(self._source):
                     watch.saw(event)
                     yield event
                 watch.completed(self._source.usage)
@@ -57,6 +70,16 @@ class Reply:
                 async for event in listener:
                     watch.saw(event)
                     yield event
+
+    async def _replayed(self, answer: Answer) -> AsyncIterator[Event]:
+        rate = self._replay_tokens_per_s
+        started, due_s = time.perf_counter(), 0.0
+        for beat in beats(answer, words=rate > 0):
+            if due_s:
+                await asyncio.sleep(started + due_s - time.perf_counter())
+            yield beat.event
+            if rate > 0:
+                due_s += beat.num_tokens / rate
 
     async def answer(self) -> Answer:
         """Wait for the whole answer.
@@ -100,7 +123,9 @@ class Pipeline:
         write_back: WriteBack,
         quotas: Quotas,
         on_record: OnRecord,
+        replay_tokens_per_s: float = 0.0,
     ) -> None:
+        self._replay_tokens_per_s = replay_tokens_per_s
         self._cache = cache
         self._backends = backends
         self._flights = flights
@@ -148,7 +173,8 @@ class Pipeline:
         if isinstance(outcome, Hit):
             watch.report = replace(_hit_report(outcome), allowance=watch.allowance)
             try:
-                return Reply(watch.report, decode(outcome.entry.answer), watch)
+                answer = decode(outcome.entry.answer)
+                return Reply(watch.report, answer, watch, self._replay_tokens_per_s)
             except msgspec.MsgspecError:  # written by another version: as good as absent
                 outcome = await self._cache.lookup(query, replace(call.control, no_cache=True))
         assert not isinstance(outcome, Hit), "no-cache never hits"
@@ -193,7 +219,9 @@ class Pipeline:
     ) -> AsyncIterator[Event]:
         backend, info = found
         assembler = Assembler()
-        work = Work(call.request_id, info.model_id, call.body, call.tenant.salt, call.headers)
+        work = Work(
+            call.request_id, info.model_id, call.body, call.tenant.salt, call.headers, call.api
+        )
         events = self._backends.stream(backend, work)
         async for event in events:
             assembler.add(event)
@@ -217,7 +245,7 @@ class Pipeline:
                 miss,
                 encode(answer),
                 answer_text=answer.text,
-                exact_only=answer.is_cut,
+                exact_only=answer.is_exact_only,
             )
 
         await self._write_back.put(write, wait_s=WRITE_BACK_WAIT_S)

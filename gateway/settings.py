@@ -121,7 +121,8 @@ class SemanticSettings:
 class CacheSettings:
     """Both response layers; requests above ``max_temperature`` bypass them.
 
-    ``responses_ttl_s`` is how long a response can be continued by its id.
+    Stored answers are streamed at ``replay_tokens_per_s``, 0 is at once; ``responses_ttl_s`` is how
+    long a response can be continued by its id.
     """
 
     ttl_s: Seconds = 86400.0
@@ -129,6 +130,7 @@ class CacheSettings:
     max_temperature: Temperature = 1.0
     write_queue: Count = 1024
     max_memory_bytes: Bytes = 1 << 30
+    replay_tokens_per_s: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class Span:
     runs: list[tuple[int, int]]
     masks: dict[tuple[int, int | None], Tensor | None] = field(default_factory=dict)
     gathered: dict[int, Tensor] = field(default_factory=dict)
+    run_tensors: list[Tensor] = field(default_factory=list)
 
     @property
     def num_rows(self) -> int:
@@ -56,6 +57,13 @@ class Span:
     def end(self) -> int:
         """Position after the last row's."""
         return self.start + self.num_rows
+
+    @property
+    def run_tensor(self) -> Tensor:
+        """The runs as a tensor (num_runs, 2), made once."""
+        if not self.run_tensors:
+            self.run_tensors.append(torch.tensor(self.runs))
+        return self.run_tensors[0]
 
     def runs_between(self, first: int, last: int) -> list[tuple[int, int]]:
         """Cut the runs to positions ``first`` to ``last``, last excluded."""
@@ -86,6 +94,27 @@ class Span:
         positions = torch.arange(first, self.end, device=device)[None, :]
         seen = positions <= rows
         return seen if window is None else seen & (positions > rows - window)
+
+
+@dataclass(frozen=True, slots=True)
+class SingleRows:
+    """What the kernel needs to attend with spans of one row: see `NarrowKernel.attend`."""
+
+    rows: list[int]
+    runs: Tensor
+    bounds: Tensor
+
+
+def single_rows(spans: list[Span], window: int | None = None) -> SingleRows:
+    """List what the last row of each span sees."""
+    runs: list[tuple[int, int]] = []
+    bounds = [0]
+    for span in spans:
+        runs += span.runs_between(max(span.end - window, 0) if window else 0, span.end)
+        bounds.append(len(runs))
+    return SingleRows(
+        [span.last_row - 1 for span in spans], torch.tensor(runs), torch.tensor(bounds)
+    )
 
 
 def slots_of(runs: list[tuple[int, int]], device: torch.device) -> Tensor:

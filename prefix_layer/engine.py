@@ -16,6 +16,7 @@ from prefix_layer.errors import FailureCode, ModelLoadError
 from prefix_layer.eviction import EvictionPolicy, TtlPolicy, make_policy
 from prefix_layer.grammar import GrammarCompiler
 from prefix_layer.kv_cache import PagedKVCache
+from prefix_layer.lean import find_layers, lean_layers
 from prefix_layer.masker import Masker
 from prefix_layer.messages import (
     EngineStats,
@@ -34,13 +35,20 @@ from prefix_layer.messages import (
     Warmed,
 )
 from prefix_layer.model import LoadedModel, load_model
+from prefix_layer.narrow import NarrowKernel, load_kernel
 from prefix_layer.prefix_cache import PrefixCache
 from prefix_layer.prefix_index import PrefixIndex
-from prefix_layer.prepack import prepack
+from prefix_layer.prepack import can_prepack, prepack
 from prefix_layer.runner import Runner
 from prefix_layer.sampler import Choice, sample
 from prefix_layer.scheduler import Scheduler
-from prefix_layer.self_check import check_agreement, paged_logits, probe_tokens, reference_logits
+from prefix_layer.self_check import (
+    agree,
+    check_agreement,
+    paged_logits,
+    probe_tokens,
+    reference_logits,
+)
 from prefix_layer.sequence import Sequence
 from prefix_layer.tiers import open_tiers
 from prefix_layer.warm import Operator
@@ -286,8 +294,23 @@ class Engine:
         tokens = probe_tokens(self._model, size, num_blocks)
         expected = reference_logits(self._model, tokens)
         if self._model.device.type == "cpu":
-            prepack(self._model.module)
+            kernel = self._kv.kernel
+            if kernel is not None and can_prepack():
+                self._make_lean(kernel, expected, tokens)
+            prepack(self._model.module, kernel)
         check_agreement(self._model, expected, paged_logits(self._runner, tokens, size))
+
+    def _make_lean(self, kernel: NarrowKernel, expected: Tensor, tokens: list[int]) -> None:
+        """Put lean layers in the model's place unless they compute anything else."""
+        found = find_layers(self._model.module, self._kv)
+        if found is None:
+            return
+        parent, name = found
+        own = getattr(parent, name)
+        setattr(parent, name, lean_layers(own, self._kv, kernel))
+        actual = paged_logits(self._runner, tokens, self._config.block_size)
+        if not agree(self._model, expected, actual):
+            setattr(parent, name, own)
 
     def _describe(self, num_blocks: int) -> Ready:
         return Ready(
@@ -324,7 +347,8 @@ def _num_blocks(config: EngineConfig) -> int:
 
 def _allocate(model: LoadedModel, num_slots: int) -> PagedKVCache:
     try:
-        return PagedKVCache(model.shapes, num_slots, model.dtype, model.device)
+        kernel = load_kernel() if model.device.type == "cpu" else None
+        return PagedKVCache(model.shapes, num_slots, model.dtype, model.device, kernel)
     except RuntimeError as error:
         raise ModelLoadError(f"no memory for a KV pool of {num_slots} tokens") from error
 
@@ -346,6 +370,7 @@ def _tokens(
         logprobs=None if logprob is None else [logprob],
         finish_reason=finish_reason,
         num_cached_tokens=sequence.num_cached_tokens or 0,
+        prompt_logprobs=sequence.first_prompt_logprobs,
     )
 
 

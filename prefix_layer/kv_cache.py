@@ -3,13 +3,21 @@
 Knows slots, not blocks or sequences. Slot ``block_id * block_size + i`` holds a block's i-th token.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from prefix_layer.attention import AttentionOptions, Span, attend, attend_expanded
+from prefix_layer.attention import (
+    AttentionOptions,
+    SingleRows,
+    Span,
+    attend,
+    attend_expanded,
+    single_rows,
+)
+from prefix_layer.narrow import LANES, MAX_HEAD_DIM, NarrowKernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,19 @@ class StepPlan:
 
     slot_mapping: Tensor
     spans: list[Span]
+    seen: dict[tuple[int | None, bool], SingleRows] = field(default_factory=dict)
+    rotary: list[Tensor] = field(default_factory=list)
+
+    @property
+    def alone(self) -> list[Span]:
+        """Spans of one row, as decoding sequences have."""
+        return [span for span in self.spans if span.num_rows == 1]
+
+    def single_rows(self, window: int | None, *, ends: bool = False) -> SingleRows:
+        """List what spans of one row see; for ``ends``, what the last row of every span does."""
+        if (window, ends) not in self.seen:
+            self.seen[window, ends] = single_rows(self.spans if ends else self.alone, window)
+        return self.seen[window, ends]
 
 
 class PagedKVCache:
@@ -55,8 +76,10 @@ class PagedKVCache:
         num_slots: int,
         dtype: torch.dtype,
         device: torch.device,
+        kernel: NarrowKernel | None = None,
     ) -> None:
-        self._shapes = shapes
+        self.shapes = shapes
+        self.kernel = kernel if dtype == torch.float32 and device.type == "cpu" else None
         self._keys = [
             torch.empty(num_slots, s.num_kv_heads, s.key_dim, dtype=dtype, device=device)
             for s in shapes
@@ -67,6 +90,19 @@ class PagedKVCache:
         ]
         self.bytes_per_slot = sum(s.num_values for s in shapes) * dtype.itemsize
         self._plan: StepPlan | None = None
+
+    @property
+    def last_rows(self) -> list[int]:
+        """Row of each span's last token."""
+        assert self._plan is not None, "rows outside of a step"
+        return [span.last_row - 1 for span in self._plan.spans]
+
+    def rotary(self, embeddings: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return cosines and sines (rows, head_dim), made once a step from (1, rows, head_dim)."""
+        assert self._plan is not None, "rows outside of a step"
+        if not self._plan.rotary:
+            self._plan.rotary.extend(part[0].contiguous() for part in embeddings)
+        return self._plan.rotary[0], self._plan.rotary[1]
 
     def copy(self, sources: Tensor, targets: Tensor) -> None:
         """Copy KV of all layers from slots to other slots, (num_slots,) int64 each."""
@@ -88,7 +124,7 @@ class PagedKVCache:
         slots = self._plan.slot_mapping
         self._keys[layer_idx].index_copy_(0, slots, key[0].transpose(0, 1))
         self._values[layer_idx].index_copy_(0, slots, value[0].transpose(0, 1))
-        if not self._shapes[layer_idx].latent:
+        if not self.shapes[layer_idx].latent:
             return key, value
         context = torch.cat([span.slots_from(0, slots.device) for span in self._plan.spans])
         key, value = self._keys[layer_idx][context], self._values[layer_idx][context]
@@ -99,19 +135,95 @@ class PagedKVCache:
     ) -> Tensor:
         """Attend with all rows, each to its own sequence; returns (1, num_heads, rows, dim)."""
         assert self._plan is not None, "attend outside of a step"
+        if self.shapes[layer_idx].latent:
+            return self._attend_latent(query, key, value, options)
         pool = (self._keys[layer_idx], self._values[layer_idx])
+        if self._fits(pool, options):
+            return self._attend_by_kernel(query, pool, options)
+        attended = []
+        for span in self._plan.spans:
+            rows = slice(span.first_row, span.last_row)
+            new = (key[:, :, rows], value[:, :, rows])
+            attended.append(attend(query[:, :, rows], new, pool, span, options))
+        return attended[0] if len(attended) == 1 else torch.cat(attended, dim=2)
+
+    def attend_merged(
+        self,
+        layer_idx: int,
+        merged: Tensor,
+        rotary: tuple[Tensor, Tensor],
+        options: AttentionOptions,
+        *,
+        ends: bool,
+    ) -> Tensor:
+        """Rotate queries and keys, write KV and attend; needs the kernel.
+
+        ``merged`` (rows, num_heads + 2 * num_kv_heads, head_dim) is changed. Returns (rows,
+        num_heads * head_dim), or, for ``ends``, only the last row of every span.
+        """
+        assert self._plan is not None, "attend outside of a step"
+        assert self.kernel is not None, "no kernel"
+        pool = (self._keys[layer_idx], self._values[layer_idx])
+        self.kernel.rotate(merged, *rotary, self._plan.slot_mapping, pool)
+        num_kv_heads = pool[0].shape[1]
+        query = merged[:, : -2 * num_kv_heads]
+        alone = len(merged) == len(self._plan.spans)
+        if ends or alone:
+            seen = self._plan.single_rows(options.window, ends=True)
+            last = query if alone else query[seen.rows]
+            assert options.scaling is not None
+            attended = self.kernel.attend(last, pool, seen.runs, seen.bounds, options.scaling)
+            return attended.flatten(1)
+        key, value = merged[:, -2 * num_kv_heads : -num_kv_heads], merged[:, -num_kv_heads:]
+        query, key, value = (part.transpose(0, 1)[None] for part in (query, key, value))
+        attended = self.attend(layer_idx, query, key, value, options)
+        return attended[0].transpose(0, 1).reshape(len(merged), -1)
+
+    def _fits(self, pool: tuple[Tensor, Tensor], options: AttentionOptions) -> bool:
+        """Say whether the kernel can attend here."""
+        dim = pool[0].shape[-1]
+        plain = not options.softcap and options.sinks is None
+        same = pool[1].shape[-1] == dim and not dim % LANES and dim <= MAX_HEAD_DIM
+        return self.kernel is not None and plain and same
+
+    def _attend_by_kernel(
+        self, query: Tensor, pool: tuple[Tensor, Tensor], options: AttentionOptions
+    ) -> Tensor:
+        """Attend with all rows that are sequences of their own at once, then span by span."""
+        assert self._plan is not None
+        assert self.kernel is not None
+        rows = query[0].transpose(0, 1)
+        if rows.stride()[1:] != (rows.shape[-1], 1):
+            rows = rows.contiguous()
+        scaling = rows.shape[-1] ** -0.5 if options.scaling is None else options.scaling
+        alone = self._plan.single_rows(options.window)
+        if len(alone.rows) == len(self._plan.spans):
+            attended = self.kernel.attend(rows, pool, alone.runs, alone.bounds, scaling)
+            return attended.transpose(0, 1)[None]
+        attended = rows.new_empty(rows.shape)
+        if alone.rows:
+            own = rows[alone.rows]
+            attended[alone.rows] = self.kernel.attend(own, pool, alone.runs, alone.bounds, scaling)
+        for span in self._plan.spans:
+            if span.num_rows > 1:
+                part = slice(span.first_row, span.last_row)
+                attended[part] = self.kernel.attend_span(
+                    rows[part], pool, span.run_tensor, span.start, options.window, scaling
+                )
+        return attended.transpose(0, 1)[None]
+
+    def _attend_latent(
+        self, query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions
+    ) -> Tensor:
+        assert self._plan is not None
         attended: list[Tensor] = []
         begin = 0
         for span in self._plan.spans:
             rows = slice(span.first_row, span.last_row)
-            if self._shapes[layer_idx].latent:
-                context = slice(begin, begin + span.end)
-                begin += span.end
-                new = (key[:, :, context], value[:, :, context])
-                attended.append(attend_expanded(query[:, :, rows], *new, span, options))
-            else:
-                new = (key[:, :, rows], value[:, :, rows])
-                attended.append(attend(query[:, :, rows], new, pool, span, options))
+            context = slice(begin, begin + span.end)
+            begin += span.end
+            new = (key[:, :, context], value[:, :, context])
+            attended.append(attend_expanded(query[:, :, rows], *new, span, options))
         return attended[0] if len(attended) == 1 else torch.cat(attended, dim=2)
 
     def block(self, block_id: int, block_size: int) -> list[Tensor]:

@@ -29,9 +29,10 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
     OpenAI's: presence and frequency are subtracted from logits, over the generated tokens only.
     ``logit_bias`` maps a token id to a number added to its logit. ``num_logprobs`` is None for
     none, 0..20 for the chosen token plus that many alternatives, taken from the log-softmax of the
-    raw logits. Generation ends on a ``stop_token_ids`` member (emitted last, finish ``stop``) or
-    after ``max_tokens`` (finish ``length``). ``grammar`` leaves only tokens by which the answer can
-    still become a member of its language; a stop token is one of them only where it is complete.
+    raw logits; ``num_prompt_logprobs`` asks the same for the prompt's own tokens. Generation ends
+    on a ``stop_token_ids`` member (emitted last, finish ``stop``) or after ``max_tokens`` (finish
+    ``length``). ``grammar`` leaves only tokens by which the answer can still become a member of its
+    language; a stop token is one of them only where it is complete.
     """
 
     max_tokens: int
@@ -45,6 +46,7 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
     stop_token_ids: list[int] = []
     num_logprobs: int | None = None
     grammar: Grammar | None = None
+    num_prompt_logprobs: int | None = None
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
@@ -126,13 +128,18 @@ class TokenLogprob(msgspec.Struct, frozen=True):
 
 
 class Tokens(msgspec.Struct, frozen=True, tag=True):
-    """What one step gave one sequence; the last one carries ``finish_reason``."""
+    """What one step gave one sequence; the last one carries ``finish_reason``.
+
+    ``prompt_logprobs``, where asked for, come with the first one: an entry for every token of the
+    prompt but its first.
+    """
 
     request_id: str
     token_ids: list[int]
     logprobs: list[TokenLogprob] | None = None
     finish_reason: FinishReason | None = None
     num_cached_tokens: int = 0
+    prompt_logprobs: list[TokenLogprob] | None = None
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):

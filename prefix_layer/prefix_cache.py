@@ -26,7 +26,7 @@ class PrefixCache:
 
         At least one token is always left to compute: its logits give the next one.
         """
-        if not self._enabled:
+        if not self._enabled or sequence.wants_prompt_logits:
             return PrefixMatch([], None, 0)
         self._pool.drop_expired()
         index = self._pool.index
@@ -76,7 +76,7 @@ class PrefixCache:
         self, sequence: Sequence, match: PrefixMatch | None = None, *, is_queued: bool = True
     ) -> None:
         """Ask the tiers for the blocks that follow the matched ones, unless they are asked."""
-        if self._tiers is None or not self._enabled:
+        if self._tiers is None or not self._enabled or sequence.wants_prompt_logits:
             return
         match = self.match(sequence) if match is None else match
         first = len(match.blocks)

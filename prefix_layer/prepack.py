@@ -10,22 +10,39 @@ Source: torch's inductor uses the same operators; measured here on SmolLM2: a 92
 import torch
 from torch import Tensor, nn
 
-_BATCH_HINT = 512
+from prefix_layer.narrow import MAX_ROWS, NarrowKernel
+
+BATCH_HINT = 512
 _PROBE_ROWS = 8
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 3e-2, torch.float16: 3e-2}
 
 
 class PrepackedLinear(nn.Module):
-    """`nn.Linear` over a reordered weight; ``activation`` is applied to the result ("none")."""
+    """`nn.Linear` over a reordered weight; ``activation`` is applied to the result ("none").
 
-    def __init__(self, linear: nn.Linear, activation: str = "none") -> None:
+    Few rows go through the kernel, if it is given and the weight has few bits.
+    """
+
+    def __init__(
+        self,
+        linear: nn.Linear,
+        activation: str = "none",
+        kernel: NarrowKernel | None = None,
+    ) -> None:
         super().__init__()
-        self._weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _BATCH_HINT)  # noqa: SLF001
+        self._kernel = kernel
+        self._narrow = None if kernel is None else kernel.pack(linear.weight)
+        self._weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), BATCH_HINT)  # noqa: SLF001
         self._bias = linear.bias
         self._activation = activation
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return the activated product for ``rows`` (…, in_features)."""
+        if self._kernel is not None and self._narrow is not None:
+            flat = rows.reshape(-1, rows.shape[-1])
+            if len(flat) <= MAX_ROWS:
+                product = self._kernel.linear(flat, self._narrow, self._bias)
+                return product.view(*rows.shape[:-1], -1)
         result: Tensor = torch.ops.mkldnn._linear_pointwise(  # noqa: SLF001
             rows, self._weight, self._bias, self._activation, [], ""
         )
@@ -58,35 +75,40 @@ class PrepackedGatedMLP(nn.Module):
         return result
 
 
-def prepack(model: nn.Module) -> None:
+def can_prepack() -> bool:
+    """Say whether this build of torch has oneDNN."""
+    return bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
+
+
+def prepack(model: nn.Module, kernel: NarrowKernel | None = None) -> None:
     """Replace the linear layers of a CPU model in place where that changes nothing but speed."""
-    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+    if not can_prepack():
         return
     with torch.inference_mode():
-        _prepack_children(model)
+        _prepack_children(model, kernel)
 
 
-def _prepack_children(module: nn.Module) -> None:
+def _prepack_children(module: nn.Module, kernel: NarrowKernel | None) -> None:
     for name, child in module.named_children():
-        faster = _faster(child)
+        faster = _faster(child, kernel)
         if faster is None:
-            _prepack_children(child)
+            _prepack_children(child, kernel)
         else:
             setattr(module, name, faster)
 
 
-def _faster(module: nn.Module) -> nn.Module | None:
+def _faster(module: nn.Module, kernel: NarrowKernel | None) -> nn.Module | None:
     try:
-        candidate, in_features = _candidate(module)
+        candidate, in_features = _candidate(module, kernel)
         same = candidate is not None and _agree(module, candidate, in_features)
     except (RuntimeError, TypeError, NotImplementedError):
         return None
     return candidate if same else None
 
 
-def _candidate(module: nn.Module) -> tuple[nn.Module | None, int]:
+def _candidate(module: nn.Module, kernel: NarrowKernel | None) -> tuple[nn.Module | None, int]:
     if type(module) is nn.Linear:
-        return PrepackedLinear(module), module.in_features
+        return PrepackedLinear(module, kernel=kernel), module.in_features
     parts = [getattr(module, name, None) for name in ("gate_proj", "up_proj", "down_proj")]
     gate, up, down = parts
     if type(gate) is nn.Linear and type(up) is nn.Linear and type(down) is nn.Linear:

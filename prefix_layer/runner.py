@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from prefix_layer import prompt_logprobs
 from prefix_layer.attention import Span, bind_cache
 from prefix_layer.block import Block, BlockCopy
 from prefix_layer.kv_cache import PagedKVCache, StepPlan
@@ -30,7 +31,10 @@ class Runner:
 
     @torch.inference_mode()
     def run(self, chunks: list[Chunk]) -> Tensor:
-        """Compute the chunks' KV; return logits of each last row, (num_chunks, vocab_size)."""
+        """Compute the chunks' KV; return logits of each last row, (num_chunks, vocab_size).
+
+        Of sequences that ask for their prompt's log-probabilities, those are added to them.
+        """
         token_ids: list[int] = []
         positions: list[int] = []
         slots: list[int] = []
@@ -47,7 +51,15 @@ class Runner:
                 slots += range(begin, stop)
             spans.append(span)
         self._cache.begin(StepPlan(self._tensor(slots), spans))
-        return self._forward(token_ids, positions, [span.last_row - 1 for span in spans])
+        wanted = [_rows(chunk, span) for chunk, span in zip(chunks, spans, strict=True)]
+        logits = self._forward(token_ids, positions, [row for rows in wanted for row in rows])
+        if len(logits) == len(chunks):
+            return logits
+        each = torch.split(logits, [len(rows) for rows in wanted])
+        for chunk, rows in zip(chunks, each, strict=True):
+            if chunk.sequence.wants_prompt_logits:
+                prompt_logprobs.take(chunk.sequence, rows)
+        return torch.stack([rows[-1] for rows in each])
 
     def _forward(self, token_ids: list[int], positions: list[int], rows: list[int]) -> Tensor:
         arguments = {
@@ -79,3 +91,9 @@ class Runner:
 
     def _tensor(self, values: list[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.long, device=self._model.device)
+
+
+def _rows(chunk: Chunk, span: Span) -> range:
+    """Return the rows of the batch whose logits are needed."""
+    first = span.first_row if chunk.sequence.wants_prompt_logits else span.last_row - 1
+    return range(first, span.last_row)

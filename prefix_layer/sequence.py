@@ -6,7 +6,7 @@ import torch
 
 from prefix_layer.block import Block, BlockCopy
 from prefix_layer.grammar import Matcher
-from prefix_layer.messages import FinishReason, Generate, Sampling, Warm
+from prefix_layer.messages import FinishReason, Generate, Sampling, TokenLogprob, Warm
 from prefix_layer.tiers.kv_tiers import Fetch
 
 
@@ -46,6 +46,7 @@ class Sequence:
         self.was_preempted = False
         self.warm_up: Warm | None = None
         self.generated_counts: Counter[int] = Counter()
+        self.prompt_logprobs: list[TokenLogprob] = []
         self.generator = _generator(command.sampling.seed)
 
     @classmethod
@@ -59,6 +60,26 @@ class Sequence:
 
     def __repr__(self) -> str:
         return f"Sequence({self.request_id!r}, {self.num_computed_tokens}/{len(self.token_ids)})"
+
+    @property
+    def wants_prompt_logits(self) -> bool:
+        """Whether the logits of all prompt rows are still needed, so that none may be reused."""
+        return (
+            self.sampling.num_prompt_logprobs is not None
+            and len(self.prompt_logprobs) < self.num_prompt_tokens - 1
+        )
+
+    @property
+    def first_prompt_logprobs(self) -> list[TokenLogprob] | None:
+        """Those of the prompt, where asked for, while the first generated token is the last."""
+        is_first = len(self.token_ids) == self.num_prompt_tokens + 1
+        asked = self.sampling.num_prompt_logprobs is not None
+        return self.prompt_logprobs if asked and is_first else None
+
+    @property
+    def num_prompt_top(self) -> int:
+        """Alternatives wanted beside each token of the prompt."""
+        return self.sampling.num_prompt_logprobs or 0
 
     @property
     def held_blocks(self) -> list[Block]:

@@ -134,7 +134,7 @@ async def _import(request: HTTP, parts: Parts, tree: Any) -> str:
         call.control,
         encode(answer),
         answer_text=answer.text,
-        exact_only=answer.is_cut,
+        exact_only=answer.is_exact_only,
     )
     if entry_id is None:
         raise BadRequest("request: one that is never cached", param="request")

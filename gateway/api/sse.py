@@ -8,10 +8,10 @@ import time
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from gateway.answer import Answer, Choice
-from gateway.backends.base import Delta, Event, Final, Finish
+from gateway.backends.base import Delta, Event, Final, Finish, TokenLogprob
 from gateway.errors import StrataError
 from gateway.wire.openai import (
     AssistantMessage,
@@ -28,6 +28,7 @@ from gateway.wire.openai import (
 DONE = b"data: [DONE]\n\n"
 
 _encode = msgspec.json.Encoder().encode
+_NO_CHANGE = ChunkDelta()
 
 
 def event(data: Any) -> bytes:
@@ -37,26 +38,30 @@ def event(data: Any) -> bytes:
 
 def chat_completion(completion_id: str, model: str, answer: Answer) -> bytes:
     """Return a whole answer as JSON."""
-    return _encode(
-        ChatCompletion(
-            id=completion_id,
-            created=int(time.time()),
-            model=model,
-            choices=[_whole(choice) for choice in answer.choices],
-            usage=UsageBody.of(answer.usage),
-        )
+    body = ChatCompletion(
+        id=completion_id,
+        created=int(time.time()),
+        model=model,
+        choices=[_whole(choice) for choice in answer.choices],
+        usage=UsageBody.of(answer.usage),
     )
+    return _encode(with_extra(body, answer.extra) if answer.extra else body)
 
 
-def _whole(choice: Choice) -> ChatChoice:
+def _whole(choice: Choice) -> Any:
     calls = _without_index(choice.tool_calls)
     message = AssistantMessage("assistant", choice.text, choice.refusal, calls or UNSET)
-    return ChatChoice(
+    body = ChatChoice(
         choice.index,
         with_extra(message, choice.extra) if choice.extra else message,
-        None if choice.logprobs is None else Logprobs(choice.logprobs),
+        _logprobs(choice.logprobs or [], choice.refusal_logprobs),
         choice.finish_reason,
     )
+    return with_extra(body, choice.choice_extra) if choice.choice_extra else body
+
+
+def _logprobs(content: list[TokenLogprob], refusal: list[TokenLogprob]) -> Logprobs | None:
+    return Logprobs(content or None, refusal or None) if content or refusal else None
 
 
 def _without_index(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -76,11 +81,13 @@ class ChatStream:
         self._model = model
         self._include_usage = include_usage
         self._begun: set[int] = set()
+        self._extra: dict[str, Any] = {}
 
     def encode(self, event_: Event) -> bytes:
         """Return the server-sent events of one of ours; may be empty."""
         match event_:
             case Delta():
+                self._extra.update(event_.answer_extra)
                 return self._begin(event_.index) + self._delta(event_)
             case Finish():
                 return self._begin(event_.index) + self._chunk(
@@ -109,27 +116,23 @@ class ChatStream:
             refusal=delta.refusal or UNSET,
             tool_calls=_with_index(delta.tool_calls) or UNSET,
         )
-        if not (delta.text or delta.refusal or delta.tool_calls or delta.extra or delta.logprobs):
+        logprobs = _logprobs(delta.logprobs, delta.refusal_logprobs)
+        if not (delta.extra or delta.choice_extra or logprobs) and change == _NO_CHANGE:
             return b""
-        logprobs = Logprobs(delta.logprobs) if delta.logprobs else None
         body = with_extra(change, delta.extra) if delta.extra else change
-        return self._chunk(ChunkChoice(delta.index, body, logprobs))
+        choice = ChunkChoice(delta.index, body, logprobs)
+        return self._chunk(with_extra(choice, delta.choice_extra) if delta.choice_extra else choice)
 
     def _usage(self, final: Final) -> bytes:
         if not self._include_usage:
             return b""
         return self._event([], UsageBody.of(final.usage))
 
-    def _chunk(self, choice: ChunkChoice) -> bytes:
+    def _chunk(self, choice: Any) -> bytes:
         return self._event([choice], None if self._include_usage else UNSET)
 
-    def _event(self, choices: list[ChunkChoice], usage: UsageBody | UnsetType | None) -> bytes:
-        return event(
-            ChatCompletionChunk(
-                id=self._id,
-                created=self._created,
-                model=self._model,
-                choices=choices,
-                usage=usage,
-            )
+    def _event(self, choices: list[Any], usage: Any) -> bytes:
+        chunk = ChatCompletionChunk(
+            id=self._id, created=self._created, model=self._model, choices=choices, usage=usage
         )
+        return event(with_extra(chunk, self._extra) if self._extra else chunk)

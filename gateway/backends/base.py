@@ -31,15 +31,23 @@ class TokenLogprob(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Token counts of one request over all its choices; cached ones are part of the prompt's."""
+    """Token counts of one request over all its choices; cached ones are part of the prompt's.
+
+    ``details`` are an upstream's further counts, in its own shape, relayed unread.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    details: dict[str, Any] = {}
 
 
 class Delta(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
-    """More of one choice. ``extra`` carries delta fields we relay without reading them."""
+    """More of one choice.
+
+    Fields we relay without reading them: ``extra`` of the delta, ``choice_extra`` of the choice
+    beside it, ``answer_extra`` of the whole answer.
+    """
 
     index: int = 0
     text: str = ""
@@ -47,6 +55,9 @@ class Delta(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     tool_calls: list[dict[str, Any]] = []
     logprobs: list[TokenLogprob] = []
     extra: dict[str, Any] = {}
+    refusal_logprobs: list[TokenLogprob] = []
+    choice_extra: dict[str, Any] = {}
+    answer_extra: dict[str, Any] = {}
 
 
 class Finish(msgspec.Struct, frozen=True, tag=True):
@@ -75,10 +86,11 @@ Event = Delta | Finish | Final
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One generation. ``body`` is the validated chat request as decoded JSON, without ``strata``.
+    """One generation. ``body`` is the validated request as decoded JSON, without ``strata``.
 
-    ``salt`` separates tenants in any shared state of the backend (KV blocks). ``headers`` are the
-    client's, by lower-case name, as far as some upstream relays them.
+    ``api`` names its shape: ``chat`` has messages, ``completions`` a prompt. ``salt`` separates
+    tenants in any shared state of the backend (KV blocks). ``headers`` are the client's, by
+    lower-case name, as far as some upstream relays them.
     """
 
     request_id: str
@@ -86,6 +98,7 @@ class Work:
     body: dict[str, Any]
     salt: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    api: str = "chat"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ of a token that a stop string cuts, only the bytes before it count.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -29,23 +30,39 @@ class _Held(NamedTuple):
 
     def cut(self, end: int) -> TokenLogprob | None:
         """Return the entry without the bytes of what lies behind character ``end``."""
-        behind = self.text[max(end - self.start, 0) :].encode()
-        if self.logprob is None or not behind or self.logprob.bytes is None:
+        if self.logprob is None or self.logprob.bytes is None or self._ends_before(end):
             return self.logprob
-        kept = self.logprob.bytes[: -len(behind)]
-        return msgspec.structs.replace(self.logprob, bytes=kept)
+        data = bytes(self.logprob.bytes)
+        behind = self.text[max(end - self.start, 0) :].encode()
+        kept = data[: len(data) - num_open_bytes(data) - len(behind)]
+        return msgspec.structs.replace(self.logprob, bytes=list(kept))
+
+    def _ends_before(self, end: int) -> bool:
+        """Say whether also the character that the token leaves unfinished lies before ``end``."""
+        return self.start + len(self.text) < end
 
 
 class Choice:
-    """Follows one sequence. ``finish_reason`` is None until it has ended."""
+    """Follows one sequence. ``finish_reason`` is None until it has ended.
 
-    def __init__(self, index: int, tokenizer: Tokenizer, stops: tuple[str, ...]) -> None:
+    ``context`` are tokens before it, where its text goes on from theirs.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        tokenizer: Tokenizer,
+        stops: tuple[str, ...],
+        context: Sequence[int] = (),
+    ) -> None:
         self.finish_reason: str | None = None
         self.index = index
         self.num_tokens = 0
         self.num_cached_tokens = 0
         self._tokenizer = tokenizer
         self._detokenizer = tokenizer.detokenizer()
+        for token_id in context:
+            self._detokenizer.push(token_id)
         self._stops = StopMatcher(stops)
         self._held: deque[_Held] = deque()
         self._taken: list[tuple[int, int]] = []  # token ids, characters of the answer up to them
@@ -115,16 +132,26 @@ class Choice:
         name, _ = self._tokenizer.token(logprob.token_id)
         return TokenLogprob(
             token=name,
-            logprob=_finite(logprob.logprob),
+            logprob=finite(logprob.logprob),
             bytes=list(data),
             top_logprobs=[self._alternative(*alternative) for alternative in logprob.top],
         )
 
     def _alternative(self, token_id: int, logprob: float) -> TopLogprob:
         name, data = self._tokenizer.token(token_id)
-        return TopLogprob(name, _finite(logprob), list(data))
+        return TopLogprob(name, finite(logprob), list(data))
 
 
-def _finite(logprob: float) -> float:
+def num_open_bytes(data: bytes) -> int:
+    """Count the bytes at the end that begin a UTF-8 character and do not finish it."""
+    for length in range(1, min(len(data), 3) + 1):
+        lead = data[-length]
+        if lead & 0xC0 != 0x80:  # noqa: PLR2004 - no continuation byte
+            needed = 4 if lead >= 0xF0 else 3 if lead >= 0xE0 else 2 if lead >= 0xC0 else 1  # noqa: PLR2004
+            return length if needed > length else 0
+    return 0
+
+
+def finite(logprob: float) -> float:
     """Clamp to what JSON and the API allow; NaN counts as the lowest."""
     return min(logprob, 0.0) if logprob >= LOWEST_LOGPROB else LOWEST_LOGPROB

@@ -1,7 +1,7 @@
-"""OpenAI chat chunks and whole completions from an upstream, read as events.
+"""OpenAI chunks and whole answers from an upstream, chat's and completions', read as events.
 
-Knows no connection. Fields of a delta that we do not read travel on in `Delta.extra`; finishes are
-held until the end of the answer is certain, so a cut one never looks complete.
+Knows no connection. Fields that we do not read travel on in the deltas; finishes are held until the
+end of the answer is certain, so a cut one never looks complete.
 """
 
 import json
@@ -17,25 +17,29 @@ from gateway.errors import BackendError, UpstreamStatus
 DONE = b"[DONE]"
 LEAST_LOGPROB = -9999.0  # what OpenAI sends for a token of no probability
 ERROR_STATUSES = range(400, 600)
-READ_FIELDS = frozenset({"role", "content", "refusal", "tool_calls"})
+DELTA_FIELDS = frozenset({"role", "content", "refusal", "tool_calls"})
+CHOICE_FIELDS = frozenset({"index", "delta", "message", "text", "finish_reason", "logprobs"})
+ANSWER_FIELDS = frozenset({"id", "object", "created", "model", "choices", "usage", "error"})
 
 
 class Logprobs(msgspec.Struct):
     """Logprobs of the tokens of one delta or message."""
 
     content: list[dict[str, Any]] | None = None
+    refusal: list[dict[str, Any]] | None = None
 
 
 class Choice(msgspec.Struct):
-    """One choice of a chunk (``delta``) or of a whole completion (``message``)."""
+    """One choice: of a chunk (``delta``), a whole answer (``message``), a completion (``text``)."""
 
     index: int = 0
     delta: dict[str, Any] | None = None
     message: dict[str, Any] | None = None
+    text: str | None = None
     finish_reason: str | None = None
     stop_reason: Any = None
     matched_stop: Any = None
-    logprobs: Logprobs | None = None
+    logprobs: dict[str, Any] | None = None
 
     @property
     def stop(self) -> str | None:
@@ -59,7 +63,7 @@ class Counts(msgspec.Struct):
 
 
 class Chunk(msgspec.Struct):
-    """A stream chunk or a whole completion; other fields of it are the upstream's own affair."""
+    """A stream chunk or a whole completion."""
 
     choices: list[Choice] | None = None
     usage: Counts | None = None
@@ -74,6 +78,7 @@ class ChunkReader:
         self._stops: dict[int, str | None] = {}
         self._halves: dict[int, str] = {}
         self._usage = Usage()
+        self._extra: dict[str, Any] = {}
         self._has_begun = False
         self._is_done = False
 
@@ -102,27 +107,45 @@ class ChunkReader:
             BackendError: not JSON, not OpenAI's shape, or an error report.
         """
         try:
-            return self._events(_decoder.decode(text))
+            return self._events(_decode(text))
         except (msgspec.DecodeError, UnicodeDecodeError):
             return self._read_leniently(text)
 
     def _read_leniently(self, text: bytes) -> list[Event]:
         """Read what strict JSON refuses and servers send: halves of surrogate pairs, NaN."""
         try:
-            events = self._events(msgspec.convert(json.loads(text), Chunk))
+            events = self._events(json.loads(text))
             msgspec.json.encode(events)
         except (msgspec.ValidationError, ValueError, RecursionError) as error:
             raise BackendError("the upstream sent something that is no chat completion") from error
         return events
 
-    def _events(self, chunk: Chunk) -> list[Event]:
+    def _events(self, tree: Any) -> list[Event]:
+        chunk = msgspec.convert(tree, Chunk)
         if chunk.error:
             raise self._reported(chunk.error)
         if chunk.usage is not None:
-            self._usage = _usage(chunk.usage)
-        events = [delta for choice in chunk.choices or [] if (delta := self._delta(choice))]
+            self._usage = _usage(chunk.usage, tree["usage"])
+        pairs = zip(chunk.choices or [], tree.get("choices") or [], strict=True)
+        events: list[Event] = [d for choice, raw in pairs if (d := self._delta(choice, raw))]
+        if extra := self._news(tree):
+            events.insert(
+                0, Delta(chunk.choices[0].index if chunk.choices else 0, answer_extra=extra)
+            )
         self._has_begun = self._has_begun or bool(events)
         return events
+
+    def _news(self, tree: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of the whole answer that this chunk changes."""
+        if tree.keys() <= ANSWER_FIELDS:
+            return {}
+        extra = {
+            key: value
+            for key, value in tree.items()
+            if key not in ANSWER_FIELDS and value is not None and self._extra.get(key) != value
+        }
+        self._extra |= extra
+        return extra
 
     def end(self) -> list[Event]:
         """Return the finishes and the final event.
@@ -143,18 +166,21 @@ class ChunkReader:
             Final(self._usage),
         ]
 
-    def _delta(self, choice: Choice) -> Event | None:
+    def _delta(self, choice: Choice, raw: dict[str, Any]) -> Event | None:
         fields = choice.delta or choice.message or {}
         if choice.finish_reason or choice.index not in self._reasons:
             self._reasons[choice.index] = choice.finish_reason
             self._stops[choice.index] = choice.stop
+        content, refusal, legacy = _logprobs(choice.logprobs)
         delta = Delta(
             choice.index,
-            self._text(choice.index, fields.get("content")),
+            self._text(choice.index, fields.get("content") or choice.text),
             fields.get("refusal"),
             _tool_calls(fields.get("tool_calls")),
-            _logprobs(choice.logprobs),
-            {key: value for key, value in fields.items() if key not in READ_FIELDS},
+            content,
+            _others(fields, DELTA_FIELDS),
+            refusal,
+            {**_others(raw, CHOICE_FIELDS), **legacy},
         )
         return None if delta == Delta(choice.index) else delta
 
@@ -180,15 +206,26 @@ class ChunkReader:
         return BackendError(f"the upstream broke off: {fields.get('message') or 'no reason given'}")
 
 
-_decoder = msgspec.json.Decoder(Chunk)
+_decode = msgspec.json.Decoder().decode
 
 
-def _usage(counts: Counts) -> Usage:
-    details = counts.prompt_tokens_details
+def _others(fields: dict[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Return the fields that nobody here reads; null is no field."""
+    if fields.keys() <= known:
+        return {}
+    return {key: value for key, value in fields.items() if key not in known and value is not None}
+
+
+def _usage(counts: Counts, raw: dict[str, Any]) -> Usage:
+    cached = counts.prompt_tokens_details
+    details = _others(raw, frozenset({"prompt_tokens", "completion_tokens", "total_tokens"}))
+    if isinstance(prompt := details.get("prompt_tokens_details"), dict):
+        details["prompt_tokens_details"] = _others(prompt, frozenset({"cached_tokens"}))
     return Usage(
         counts.prompt_tokens or 0,
         counts.completion_tokens or 0,
-        (details.cached_tokens or 0) if details else 0,
+        (cached.cached_tokens or 0) if cached else 0,
+        {key: value for key, value in details.items() if value != {}},
     )
 
 
@@ -200,13 +237,31 @@ def _tool_calls(calls: Any) -> list[dict[str, Any]]:
         raise BackendError("the answer's tool_calls are not a list of objects") from error
 
 
-def _logprobs(logprobs: Logprobs | None) -> list[TokenLogprob]:
-    if logprobs is None or not logprobs.content:
-        return []
+def _logprobs(
+    raw: dict[str, Any] | None,
+) -> tuple[list[TokenLogprob], list[TokenLogprob], dict[str, Any]]:
+    """Return those of the content, those of a refusal, and the completions API's, untouched."""
+    if raw is None:
+        return [], [], {}
+    if "tokens" in raw:
+        return [], [], {"logprobs": _all_finite(raw)}
     try:
-        return [_token_logprob(entry) for entry in logprobs.content]
+        logprobs = msgspec.convert(raw, Logprobs)
+        content, refusal = logprobs.content or [], logprobs.refusal or []
+        return [*map(_token_logprob, content)], [*map(_token_logprob, refusal)], {}
     except (msgspec.ValidationError, TypeError) as error:
         raise BackendError("the answer's logprobs are not of OpenAI's shape") from error
+
+
+def _all_finite(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return LEAST_LOGPROB
+        case dict():
+            return {key: _all_finite(item) for key, item in value.items()}
+        case list():
+            return [_all_finite(item) for item in value]
+    return value
 
 
 def _token_logprob(entry: dict[str, Any]) -> TokenLogprob:

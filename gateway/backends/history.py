@@ -34,7 +34,7 @@ def _read_message(message: Any, field: str) -> dict[str, Any]:
         "role": {"developer": "system", "function": "tool"}.get(role, role),
         "content": _read_content(message.get("content"), f"{field}.content"),
     }
-    for key in ("name", "tool_call_id"):
+    for key in ("name", "tool_call_id", "reasoning_content"):
         if isinstance(message.get(key), str):
             read[key] = message[key]
     if calls := _read_calls(message, field):

@@ -18,6 +18,7 @@ from gateway.backends.base import Event, Final, Finish, ModelInfo, PartHealth, U
 from gateway.backends.choice import Choice
 from gateway.backends.generated_ids import GeneratedIds
 from gateway.backends.history import read_history
+from gateway.backends.local_completions import LocalCompletions
 from gateway.backends.merge import merge
 from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
 from gateway.backends.tokenizer import Tokenizer, fingerprint_text_files
@@ -29,6 +30,7 @@ from prefix_layer import (
     EngineUnavailable,
     Generate,
     Ready,
+    Tokens,
     fingerprint_model,
 )
 
@@ -84,6 +86,9 @@ class LocalBackend:
         self._ready_timeout_s = ready_timeout_s
         self._threads = ThreadPoolExecutor(_NUM_THREADS, thread_name_prefix="local-text")
         self._numbers = itertools.count()
+        self._completions = LocalCompletions(
+            self._tokenizer, self._threads, self._engine_ready, self._steps
+        )
 
     def models(self) -> list[ModelInfo]:
         """List the one model, whether or not its engine is up."""
@@ -96,6 +101,12 @@ class LocalBackend:
             BadRequest: the request cannot be served as it is (before the first event).
             BackendError: the engine is down, or broke (also after events were given).
         """
+        generate = self._completions.stream if work.api == "completions" else self._chat
+        async with aclosing(generate(work)) as events:
+            async for event in events:
+                yield event
+
+    async def _chat(self, work: Work) -> AsyncGenerator[Event, None]:
         refuse_unsupported(work.body)
         prompt = await self._in_thread(self._read, work.body, work.salt)
         ready = await self._engine_ready()
@@ -173,13 +184,21 @@ class LocalBackend:
         )
 
     async def _follow(self, command: Generate, choice: Choice) -> AsyncGenerator[Event, None]:
+        async with aclosing(self._steps(command)) as steps:
+            async for tokens in steps:
+                if (delta := choice.push(tokens)) is not None:
+                    yield delta
+                if choice.finish_reason is not None:
+                    yield Finish(choice.index, choice.finish_reason, choice.stop)
+                    return
+
+    async def _steps(self, command: Generate) -> AsyncGenerator[Tokens, None]:
+        """Run one sequence; raise the engine's errors as the backend's."""
         try:
             async with aclosing(self._client.generate(command)) as steps:
                 async for tokens in steps:
-                    if (delta := choice.push(tokens)) is not None:
-                        yield delta
-                    if choice.finish_reason is not None:
-                        yield Finish(choice.index, choice.finish_reason, choice.stop)
+                    yield tokens
+                    if tokens.finish_reason is not None:
                         return
         except EngineUnavailable as error:
             raise BackendUnavailable(f"the local model is not available: {error}") from error

@@ -55,6 +55,11 @@ class Tokenizer:
         """Return the ids of ``text``, special tokens only where the text spells them."""
         return self.encode_rendered(self._hidden.hide(text))
 
+    def encode_raw(self, text: str) -> list[int]:
+        """Return the ids of a text with what the tokenizer itself puts around it."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=True).ids
+        return ids
+
     def encode_chat(self, messages: list[dict[str, Any]]) -> list[int]:
         """Return the ids of the prompt that these messages make.
 

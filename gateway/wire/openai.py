@@ -48,7 +48,7 @@ class ToolCall(Struct, frozen=True):
 class Message(Struct, frozen=True):
     """One turn of the conversation."""
 
-    role: Literal["system", "developer", "user", "assistant", "tool"]
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | Annotated[list[ContentPart], Meta(min_length=1)] | None = None
     name: str | None = None
     tool_calls: list[ToolCall] | None = None
@@ -202,7 +202,7 @@ class PromptTokensDetails(Struct, frozen=True):
 
 
 class UsageBody(Struct, frozen=True):
-    """Token counts of a whole request."""
+    """Token counts of a whole request; an upstream's further counts stand beside them."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -210,14 +210,19 @@ class UsageBody(Struct, frozen=True):
     prompt_tokens_details: PromptTokensDetails
 
     @classmethod
-    def of(cls, usage: Usage) -> "UsageBody":
-        """Return a backend's counts in OpenAI's shape."""
-        return cls(
+    def of(cls, usage: Usage) -> Any:
+        """Return what encodes as a backend's counts in OpenAI's shape."""
+        body = cls(
             usage.prompt_tokens,
             usage.completion_tokens,
             usage.prompt_tokens + usage.completion_tokens,
             PromptTokensDetails(usage.cached_tokens),
         )
+        if not usage.details:
+            return body
+        own = msgspec.to_builtins(body)
+        prompt = {**usage.details.get("prompt_tokens_details", {}), **own["prompt_tokens_details"]}
+        return {**usage.details, **own, "prompt_tokens_details": prompt}
 
 
 class Logprobs(Struct, frozen=True):

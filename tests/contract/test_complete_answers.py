@@ -15,7 +15,6 @@ from tests.fakes.upstream import (
     Answer,
     FakeUpstream,
     Gate,
-    chunk,
     event,
     refusal,
     streamed,
@@ -127,18 +126,6 @@ def test_error_is_relayed_and_not_stored_when_the_upstream_refuses(
     assert response.status_code == status
     assert response.json() == FAULT
     assert response.headers["retry-after"] == "3"
-    assert_repeat_is_new_and_then_hits(relay, upstream)
-
-
-def test_refusal_of_the_model_is_relayed_and_not_stored(
-    relay: Relay, upstream: FakeUpstream
-) -> None:
-    """A model's refusal reaches the client and is asked for again next time."""
-    upstream.script = lambda call: Answer(
-        [chunk({"role": "assistant", "refusal": "No."}), chunk({}, finish="stop"), DONE]
-    )
-    response = relay.answer(PROMPT)
-    assert response.json()["choices"][0]["message"]["refusal"] == "No."
     assert_repeat_is_new_and_then_hits(relay, upstream)
 
 

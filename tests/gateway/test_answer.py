@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.answer import Answer, Assembler, Choice, decode, encode, replay
+from gateway.answer import Answer, Assembler, Choice, decode, encode
 from gateway.backends.base import Delta, Final, Finish, TokenLogprob, TopLogprob, Usage
+from gateway.replay import replay
 
 calls = st.lists(
     st.fixed_dictionaries(
@@ -73,17 +74,16 @@ def test_answer_is_absent_until_every_choice_and_the_end_are_there() -> None:
     assert assembler.answer is not None
 
 
-def test_answer_is_not_storable_when_filtered_refused_or_of_unknown_end() -> None:
+def test_answer_is_not_storable_when_filtered_or_of_unknown_end() -> None:
     """Only answers that ended by themselves or by their limit may be kept."""
     usage = Usage()
     for choice in (
         Choice(0, "content_filter", text="x"),
-        Choice(0, "stop", text="", refusal="no"),
         Choice(0, "error", text="x"),
     ):
         assert not Answer([choice], usage).is_storable
     assert Answer([Choice(0, "stop", text="x")], usage).is_storable
-    assert Answer([Choice(0, "length", text="x")], usage).is_cut
+    assert Answer([Choice(0, "length", text="x")], usage).is_exact_only
 
 
 def test_tool_call_deltas_grow_into_whole_calls() -> None:

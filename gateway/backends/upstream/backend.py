@@ -24,8 +24,9 @@ from gateway.backends.upstream.probe import probe
 from gateway.backends.upstream.replica import Replica
 from gateway.backends.upstream.retry import Retries
 from gateway.backends.upstream.timeouts import Timeouts
+from gateway.wire.completions import prompts_of
 
-CHAT = "/chat/completions"
+PATHS = {"chat": "/chat/completions", "completions": "/completions"}
 PROBE_S = 1.0
 TRACE_HEADERS = frozenset({"traceparent", "tracestate", "baggage"})
 KEEPALIVE_S = 2.0  # shorter than servers' usual 5 s, so that no request meets a closing connection
@@ -115,11 +116,11 @@ class UpstreamBackend:
         headers = {name: work.headers[name] for name in self._relayed if name in work.headers}
         headers["x-request-id"] = work.request_id
         content = msgspec.json.encode(body)
-        begun = self._dispatch.opened(CHAT, content, headers, prefix_of(body))
+        begun = self._dispatch.opened(PATHS[work.api], content, headers, prefix_of(body))
         async with begun as exchange:
             if not exchange.response.is_success:
                 raise await exchange.refusal(self.name)
-            reader = ChunkReader(work.body.get("n") or 1)
+            reader = ChunkReader(_num_choices(work))
             framing = _Whole() if exchange.is_whole else SseParser()
             async for chunk in exchange.chunks:
                 for event in reader.read_all(framing.feed(chunk)):
@@ -172,6 +173,11 @@ def _headers(api_key: str | None, more: Mapping[str, str]) -> dict[str, str]:
 def _body(work: Work, model: str) -> dict[str, Any]:
     options = {**(work.body.get("stream_options") or {}), "include_usage": True}
     return {**work.body, "model": model, "stream": True, "stream_options": options}
+
+
+def _num_choices(work: Work) -> int:
+    num_prompts = len(prompts_of(work.body["prompt"])) if work.api == "completions" else 1
+    return num_prompts * (work.body.get("n") or 1)
 
 
 def _health(replica: Replica) -> PartHealth:

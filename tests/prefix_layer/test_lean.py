@@ -1,0 +1,109 @@
+"""Lean layers are the layers they stand for: same logits, same text."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers as tf
+from transformers import AutoModelForCausalLM
+
+from prefix_layer import engine as engine_module
+from prefix_layer import lean as lean_module
+from prefix_layer.lean import LeanLayer
+from prefix_layer.narrow import load_kernel
+from tests.prefix_layer.driving import (
+    assert_same_text,
+    drive,
+    greedy,
+    load_reference,
+    make_engine,
+    next_logits,
+    reference_greedy,
+    reference_logits,
+)
+
+WIDE = {"hidden_size": 64, "intermediate_size": 96, "head_dim": 16}
+MAKES: dict[str, tuple[type, dict[str, Any]]] = {
+    "llama": (tf.LlamaConfig, {}),
+    "llama-bias": (tf.LlamaConfig, {"attention_bias": True}),
+    "mistral": (tf.MistralConfig, {"sliding_window": None}),
+    "qwen2": (tf.Qwen2Config, {}),
+}
+
+
+@pytest.fixture(params=MAKES)
+def folder(request: pytest.FixtureRequest, make_tiny: Callable[..., Path]) -> Path:
+    """A model whose weights have 16 bits each, as most that are published."""
+    if load_kernel() is None:
+        pytest.skip("no C compiler here")
+    config_class, settings = MAKES[request.param]
+    path = make_tiny(config_class, **(WIDE | settings))
+    model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16)
+    model.float().save_pretrained(path)
+    return path
+
+
+def prompt_of(length: int, seed: int) -> list[int]:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(3, 300, (length,), generator=generator).tolist()
+
+
+def is_lean(engine: Any) -> bool:
+    return isinstance(engine._model.module.model.layers[0], LeanLayer)
+
+
+def test_logits_equal_transformers_when_layers_are_lean(folder: Path) -> None:
+    """Prompts in chunks of many rows and of few, cold and warm."""
+    reference, engine = load_reference(folder), make_engine(folder, max_batch_tokens=16)
+    assert is_lean(engine)
+    prompt = prompt_of(45, 1)
+    for length in (45, 45, 44, 30, 17, 2):
+        expected = reference_logits(reference, prompt[:length])
+        difference = (next_logits(engine, prompt[:length]) - expected).abs().max()
+        assert difference < 1e-4 * max(1, expected.abs().max())
+
+
+def test_text_equals_transformers_when_rows_are_mixed(folder: Path) -> None:
+    """Prefill beside decode, more rows than the kernel takes, and fewer."""
+    reference, engine = load_reference(folder), make_engine(folder, max_batch_tokens=24)
+    shared = prompt_of(9, 2)
+    prompts = [shared + prompt_of(n, n) for n in (1, 3, 5, 8, 14, 30, 2, 4, 6, 7)]
+    for _ in range(2):
+        answers = drive(engine, [greedy(str(i), p) for i, p in enumerate(prompts)])
+        for i, prompt in enumerate(prompts):
+            expected = reference_greedy(reference, prompt)
+            assert_same_text(reference, prompt, expected, answers[str(i)].token_ids)
+
+
+def test_layers_stay_when_lean_ones_compute_anything_else(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in whose logits differ is not used; the model is served as it is."""
+    monkeypatch.setattr(lean_module, "_norm", lambda m: lean_module.Norm(m.weight * 1.1, 1e-6))
+    engine = make_engine(folder)
+    assert not is_lean(engine)
+    reference, prompt = load_reference(folder), prompt_of(20, 4)
+    torch.testing.assert_close(
+        next_logits(engine, prompt), reference_logits(reference, prompt), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_text_is_the_same_when_there_is_no_compiler(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the kernel everything runs on torch's operators."""
+    monkeypatch.setattr(engine_module, "load_kernel", lambda: None)
+    engine = make_engine(folder)
+    assert not is_lean(engine)
+    reference, prompt = load_reference(folder), prompt_of(20, 3)
+    expected = reference_greedy(reference, prompt)
+    answer = drive(engine, [greedy("a", prompt)])["a"]
+    assert_same_text(reference, prompt, expected, answer.token_ids)
+
+
+def test_layers_stay_when_they_slide_a_window(make_tiny: Callable[..., Path]) -> None:
+    """Layers that are not of the known form are left as transformers made them."""
+    engine = make_engine(make_tiny(tf.MistralConfig, **WIDE, sliding_window=7))
+    assert not is_lean(engine)
