@@ -17,6 +17,7 @@ CLIENT_CLOSED = 499  # nginx's number for a client that went away
 FLUSH_AFTER_S = 0.1
 REQUEST_ID = "request_id"
 OUTCOME = "outcome"
+NO_SNIFFING = (b"x-content-type-options", b"nosniff")  # stored prompts are never taken for pages
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
@@ -39,7 +40,7 @@ WriteLine = Callable[[AccessLine], None]
 
 
 class AccessLog:
-    """Passes requests on; adds ``x-request-id`` to the response and writes their line.
+    """Passes requests on; adds ``x-request-id`` and ``nosniff``, and writes their line.
 
     A client's own ``x-request-id`` is kept when it is short and plain.
     """
@@ -62,7 +63,8 @@ class AccessLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", request_id)]
+                named = (b"x-request-id", request_id)
+                message["headers"] = [*message["headers"], named, NO_SNIFFING]
             await send(message)
 
         try:

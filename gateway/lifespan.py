@@ -242,13 +242,14 @@ def _local_backends(
 ) -> list[Backend]:
     backends: list[Backend] = []
     if engine is not None:
-        name = settings.local.model
+        name, tool_parser = settings.local.model, settings.local.tool_parser
         backends.append(
             LocalBackend(
                 CHAT.model_id if name == "bundled" else served_name(name),
                 engine.config.model_path,
                 engine,
                 default_max_tokens=settings.local.default_max_tokens,
+                tool_parser=None if tool_parser == "auto" else tool_parser,
             )
         )
     backends.append(_local_embeddings(settings, embedder))

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from gateway.backends.tool_format import ToolParserName
 from gateway.bundled.location import default_models_dir
 from gateway.proxies import proxy_of
 from gateway.settings_tree import PREFIX, SettingsError, allowed, build, keys
@@ -89,6 +90,7 @@ class LocalSettings:
 
     KV that leaves the pool is kept in ``host_kv_bytes`` of memory and ``disk_kv_bytes`` of
     ``kv_dir``, which several engines may share; None is a folder in the data folder.
+    ``tool_parser`` is how the model writes tool calls; ``auto`` asks its chat template.
     """
 
     model: Name = "bundled"
@@ -106,6 +108,7 @@ class LocalSettings:
     max_sequences: Count = 32
     max_batch_tokens: Count = 512
     default_max_tokens: Count = 1024
+    tool_parser: Literal["auto"] | ToolParserName = "auto"
 
 
 @dataclass(frozen=True, slots=True)

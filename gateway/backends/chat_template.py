@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import jinja2
 import jinja2.ext
+import jinja2.meta
 import jinja2.nodes
 import jinja2.parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -31,7 +32,8 @@ _FAULTS = (
 class ChatTemplate:
     """One compiled template. ``special_tokens`` are its variables ``bos_token``, ``eos_token``….
 
-    ``knows_tools`` says whether it renders tool calls by itself; ``digest`` changes with the text.
+    ``knows_tools`` says whether it renders tool calls by itself, ``shows_tools`` whether it tells
+    the model of tools; ``digest`` changes with the text.
 
     Raises:
         jinja2.TemplateSyntaxError: the source is no template.
@@ -42,10 +44,16 @@ class ChatTemplate:
         self.digest = hashlib.blake2b(
             json.dumps([source, special_tokens], sort_keys=True).encode(), digest_size=8
         ).hexdigest()
+        self.source = source
         self._special_tokens = special_tokens
-        self._template = _environment().from_string(source)
+        environment = _environment()
+        self._template = environment.from_string(source)
+        variables = jinja2.meta.find_undeclared_variables(environment.parse(source))
+        self.shows_tools = self.knows_tools and "tools" in variables
 
-    def render(self, messages: list[dict[str, Any]]) -> str:
+    def render(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None
+    ) -> str:
         """Write the prompt up to where the assistant speaks.
 
         Raises:
@@ -54,7 +62,7 @@ class ChatTemplate:
         try:
             return self._template.render(
                 messages=messages,
-                tools=None,
+                tools=tools or None,
                 documents=None,
                 add_generation_prompt=True,
                 **self._special_tokens,

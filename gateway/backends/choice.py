@@ -7,14 +7,14 @@ of a token that a stop string cuts, only the bytes before it count.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from gateway.backends.base import Delta, TokenLogprob, TopLogprob
 from gateway.backends.stop_matcher import StopMatcher
-from gateway.backends.tokenizer import Tokenizer
+from gateway.backends.tokenizer import NOTHING_MARKED, Tokenizer
 from prefix_layer import TokenLogprob as EngineLogprob
 from prefix_layer import Tokens
 
@@ -45,7 +45,8 @@ class _Held(NamedTuple):
 class Choice:
     """Follows one sequence. ``finish_reason`` is None until it has ended.
 
-    ``context`` are tokens before it, where its text goes on from theirs.
+    ``context`` are tokens before it, where its text goes on from theirs. The special tokens in
+    ``marked`` become text, other ones don't.
     """
 
     def __init__(
@@ -54,13 +55,14 @@ class Choice:
         tokenizer: Tokenizer,
         stops: tuple[str, ...],
         context: Sequence[int] = (),
+        marked: Mapping[str, int] = NOTHING_MARKED,
     ) -> None:
         self.finish_reason: str | None = None
         self.index = index
         self.num_tokens = 0
         self.num_cached_tokens = 0
         self._tokenizer = tokenizer
-        self._detokenizer = tokenizer.detokenizer()
+        self._detokenizer = tokenizer.detokenizer(marked)
         for token_id in context:
             self._detokenizer.push(token_id)
         self._stops = StopMatcher(stops)

@@ -1,7 +1,8 @@
 """JSON Schemas from requests, made ready for the local engine. Pure.
 
 The engine refuses what it cannot enforce, by name. What it would only seem to enforce, or take
-hours over, is found here.
+hours over, is found here. Objects that list their properties are closed where the schema leaves
+them open: what is generated is still valid, and a small model comes to an end.
 """
 
 from collections.abc import Iterator
@@ -22,6 +23,10 @@ _ONE = (
 _LISTED = ("anyOf", "oneOf", "allOf", "prefixItems", "items")
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 
+_COMPOSED = frozenset({"allOf", "anyOf", "oneOf", "$ref", "$dynamicRef", "patternProperties"})
+_BESIDE = frozenset({"properties", "required", "additionalProperties"})
+_WRITTEN = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+
 Schema = dict[str, Any]
 
 
@@ -36,7 +41,7 @@ def strict_schema(schema: Any, field: str) -> str:
     for part in _subschemas(prepared):
         for keyword, fault in _faults(part):
             raise BadRequest(f"{field}: {keyword} {fault}", param=field, code="unsupported_schema")
-        if part.get("format") in _PLAIN_FORMATS:
+        if any(part.get("format") == plain for plain in _PLAIN_FORMATS):
             del part["format"]
         total *= _mantissa(part.get("multipleOf", 1))
         if total > MAX_MULTIPLE:
@@ -45,7 +50,7 @@ def strict_schema(schema: Any, field: str) -> str:
                 param=field,
                 code="unsupported_schema",
             )
-    return msgspec.json.encode(prepared).decode()
+    return _written(prepared, lenient=False)
 
 
 def lenient_schema(schema: Any, field: str) -> str:
@@ -60,8 +65,7 @@ def lenient_schema(schema: Any, field: str) -> str:
             del part[keyword]
         if _mantissa(part.get("multipleOf", 1)) > 1:
             del part["multipleOf"]
-    prepared["x-guidance"] = {"lenient": True}
-    return msgspec.json.encode(prepared).decode()
+    return _written(prepared, lenient=True)
 
 
 def _prepare(schema: Any, field: str) -> Schema:
@@ -75,6 +79,29 @@ def _prepare(schema: Any, field: str) -> Schema:
     copy: Schema = msgspec.json.decode(encoded)
     copy.pop("x-guidance", None)
     return copy
+
+
+def _written(schema: Schema, *, lenient: bool) -> str:
+    _close(schema)
+    schema["x-guidance"] = {**_WRITTEN, "lenient": lenient}
+    return msgspec.json.encode(schema).decode()
+
+
+def _close(schema: Schema) -> None:
+    """Forbid properties that are not listed, unless parts of the schema are to be merged."""
+    parts = list(_subschemas(schema))
+    if any(
+        "allOf" in part or (_COMPOSED & part.keys() and _BESIDE & part.keys()) for part in parts
+    ):
+        return
+    for part in parts:
+        properties, required = part.get("properties"), part.get("required", [])
+        if not isinstance(properties, dict) or not isinstance(required, list):
+            continue
+        least = part.get("minProperties")
+        enough = not isinstance(least, int) or least <= len(properties)
+        if enough and all(name in list(properties) for name in required):
+            part.setdefault("additionalProperties", False)
 
 
 def _subschemas(schema: Schema) -> Iterator[Schema]:

@@ -6,7 +6,7 @@ costs (microseconds) runs on the event loop.
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -15,14 +15,19 @@ from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from gateway.backends.base import Event, Final, Finish, ModelInfo, PartHealth, Usage, Work
+from gateway.backends.calling_choice import CallingChoice
 from gateway.backends.choice import Choice
 from gateway.backends.generated_ids import GeneratedIds
 from gateway.backends.history import read_history
 from gateway.backends.local_completions import LocalCompletions
 from gateway.backends.merge import merge
+from gateway.backends.plan import Plan, read_plan
 from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
 from gateway.backends.tokenizer import Tokenizer, fingerprint_text_files
-from gateway.errors import BackendError, BackendUnavailable, ContextTooLong
+from gateway.backends.tool_format import FORMATS, ToolParserName, recognise
+from gateway.backends.tool_parser import ToolParser
+from gateway.backends.tool_prompt import with_tools
+from gateway.errors import BackendError, BackendUnavailable, BadRequest, ContextTooLong
 from prefix_layer import (
     EngineClient,
     EngineFailed,
@@ -30,6 +35,7 @@ from prefix_layer import (
     EngineUnavailable,
     Generate,
     Ready,
+    Sampling,
     Tokens,
     fingerprint_model,
 )
@@ -77,10 +83,15 @@ class LocalBackend:
         *,
         default_max_tokens: int = 1024,
         ready_timeout_s: float = 30.0,
+        tool_parser: ToolParserName | None = None,
     ) -> None:
         self._client = client
         self._tokenizer = Tokenizer(model_path)
         self._generated = GeneratedIds(self._tokenizer)
+        template = self._tokenizer.template
+        known = recognise("" if template is None else template.source)
+        self._form = known if tool_parser is None else FORMATS[tool_parser]
+        self._markers = self._tokenizer.special_ids("".join(self._form.markers))
         self._info = ModelInfo(model_id, "strata", _fingerprint(model_path, client))
         self._default_max_tokens = default_max_tokens
         self._ready_timeout_s = ready_timeout_s
@@ -108,17 +119,18 @@ class LocalBackend:
 
     async def _chat(self, work: Work) -> AsyncGenerator[Event, None]:
         refuse_unsupported(work.body)
-        prompt = await self._in_thread(self._read, work.body, work.salt)
+        plan, prompt = await self._in_thread(self._read, work.body, work.salt)
         ready = await self._engine_ready()
         stop_ids = self._tokenizer.stop_ids
         wish = read_wish(work.body, vocab_size=ready.vocab_size, stop_ids=stop_ids)
         token_ids = prompt.token_ids
         max_tokens = self._clamp(wish.max_tokens, len(token_ids), ready.context_length)
-        choices = [Choice(index, self._tokenizer, wish.stops) for index in range(wish.num_choices)]
+        choices = [self._choice(index, wish, plan) for index in range(wish.num_choices)]
         commands = [
-            self._command(work, token_ids, wish, index, max_tokens) for index in range(len(choices))
+            self._command(work, token_ids, wish.of_choice(index, max_tokens, plan.grammar))
+            for index in range(len(choices))
         ]
-        streams = [self._follow(*pair) for pair in zip(commands, choices, strict=True)]
+        streams = [self._follow(*pair, plan) for pair in zip(commands, choices, strict=True)]
         async with aclosing(merge(streams)) as events:
             async for event in events:
                 yield event
@@ -133,7 +145,7 @@ class LocalBackend:
             BadRequest: the request cannot be served as it is.
         """
         refuse_unsupported(work.body)
-        prompt = await self._in_thread(self._read, work.body, work.salt)
+        _, prompt = await self._in_thread(self._read, work.body, work.salt)
         return len(prompt.token_ids)
 
     async def health(self) -> PartHealth:
@@ -146,12 +158,21 @@ class LocalBackend:
         await self._client.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _read(self, body: dict[str, Any], salt: bytes) -> Prompt:
+    def _read(self, body: dict[str, Any], salt: bytes) -> tuple[Plan, Prompt]:
+        plan = read_plan(body, self._form, self._markers)
         template = self._tokenizer.template
         knows_tools = template is not None and template.knows_tools
         history = read_history(body.get("messages"), knows_tools=knows_tools)
-        text = self._tokenizer.render(history)
-        return Prompt(text, self._generated.encode(salt, text))
+        if plan.tools and not (template is not None and template.shows_tools):
+            history = with_tools(history, plan.tools)
+        text = self._tokenizer.render(history, plan.tools)
+        return plan, Prompt(text, self._generated.encode(salt, text))
+
+    def _choice(self, index: int, wish: Wish, plan: Plan) -> Choice | CallingChoice:
+        if not plan.tools:
+            return Choice(index, self._tokenizer, wish.stops)
+        plain = Choice(index, self._tokenizer, (), marked=self._markers)
+        return CallingChoice(plain, ToolParser(self._form), wish.stops)
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         call = partial(work, *args, **kwargs)
@@ -173,18 +194,18 @@ class LocalBackend:
             )
         return min(self._default_max_tokens if asked is None else asked, room)
 
-    def _command(
-        self, work: Work, prompt: list[int], wish: Wish, index: int, max_tokens: int
-    ) -> Generate:
+    def _command(self, work: Work, prompt: list[int], sampling: Sampling) -> Generate:
         return Generate(
             request_id=f"{work.request_id}/{next(self._numbers)}",
             prompt=prompt,
-            sampling=wish.of_choice(index, max_tokens),
+            sampling=sampling,
             salt=work.salt,
         )
 
-    async def _follow(self, command: Generate, choice: Choice) -> AsyncGenerator[Event, None]:
-        async with aclosing(self._steps(command)) as steps:
+    async def _follow(
+        self, command: Generate, choice: Choice | CallingChoice, plan: Plan
+    ) -> AsyncGenerator[Event, None]:
+        async with aclosing(self._steps(command, plan.source)) as steps:
             async for tokens in steps:
                 if (delta := choice.push(tokens)) is not None:
                     yield delta
@@ -192,7 +213,9 @@ class LocalBackend:
                     yield Finish(choice.index, choice.finish_reason, choice.stop)
                     return
 
-    async def _steps(self, command: Generate) -> AsyncGenerator[Tokens, None]:
+    async def _steps(
+        self, command: Generate, grammar_field: str | None = None
+    ) -> AsyncGenerator[Tokens, None]:
         """Run one sequence; raise the engine's errors as the backend's."""
         try:
             async with aclosing(self._client.generate(command)) as steps:
@@ -203,7 +226,7 @@ class LocalBackend:
         except EngineUnavailable as error:
             raise BackendUnavailable(f"the local model is not available: {error}") from error
         except EngineFailed as error:
-            raise _translate(error) from error
+            raise _translate(error, grammar_field) from error
         raise BackendError("the local model ended without a finish reason")
 
 
@@ -216,13 +239,19 @@ def _fingerprint(folder: Path, client: EngineClient) -> str:
         raise BackendUnavailable(f"no usable model in {folder}: {error}") from error
 
 
-def _translate(error: EngineFailed) -> BackendError | ContextTooLong:
+def _translate(error: EngineFailed, grammar_field: str | None) -> BackendError | BadRequest:
+    if error.code == "bad_grammar":
+        return BadRequest(
+            f"{grammar_field} cannot be followed: {error.message}",
+            param=grammar_field,
+            code="unsupported_schema",
+        )
     if error.code == "prompt_too_long":
         return ContextTooLong(error.message, param="messages")
     return BackendError(f"the local model failed: {error.message}", code=error.code)
 
 
-def _usage(num_prompt: int, choices: list[Choice]) -> Usage:
+def _usage(num_prompt: int, choices: Sequence[Choice | CallingChoice]) -> Usage:
     """Count the prompt once; cached is what even the choice that found least did find."""
     return Usage(
         prompt_tokens=num_prompt,

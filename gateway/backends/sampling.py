@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from gateway.errors import BadRequest
-from prefix_layer import Sampling
+from prefix_layer import Grammar, Sampling
 
 MAX_CHOICES = 128
 MAX_STOPS = 4
@@ -30,13 +30,15 @@ class Wish:
     max_tokens: int | None
     sampling: Sampling
 
-    def of_choice(self, index: int, max_tokens: int) -> Sampling:
+    def of_choice(self, index: int, max_tokens: int, grammar: Grammar | None = None) -> Sampling:
         """Return one choice's sampling: choice 0 has the seed asked for, others derived ones."""
         seed = self.sampling.seed
         if seed is not None and index:
             digest = hashlib.blake2b(f"{seed}:{index}".encode(), digest_size=8).digest()
             seed = int.from_bytes(digest, "little") >> 1
-        return msgspec.structs.replace(self.sampling, max_tokens=max_tokens, seed=seed)
+        return msgspec.structs.replace(
+            self.sampling, max_tokens=max_tokens, seed=seed, grammar=grammar
+        )
 
 
 def refuse_unsupported(body: dict[str, Any]) -> None:
@@ -45,15 +47,8 @@ def refuse_unsupported(body: dict[str, Any]) -> None:
     Raises:
         BadRequest: code ``unsupported``; names the field.
     """
-    if body.get("tools") and body.get("tool_choice") != "none":
-        raise _unsupported("tools")
-    if body.get("tool_choice") not in (None, "none", "auto"):
-        raise _unsupported("tool_choice")
     if body.get("functions") and body.get("function_call") != "none":
         raise _unsupported("functions")
-    response_format = body.get("response_format")
-    if response_format is not None and response_format != {"type": "text"}:
-        raise _unsupported("response_format")
     if body.get("audio") or any(kind != "text" for kind in body.get("modalities") or []):
         raise _unsupported("modalities")
 

@@ -7,8 +7,9 @@ converted through transformers.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
@@ -22,9 +23,11 @@ from gateway.backends.detokenizer import (
     WindowDetokenizer,
     read_byte_table,
 )
+from gateway.backends.marked_detokenizer import MarkedDetokenizer
 from gateway.backends.special_tokens import SpecialTokens
 from gateway.errors import BackendUnavailable, BadRequest
 
+NOTHING_MARKED: Mapping[str, int] = MappingProxyType({})
 _PROBE = "Hello,  wörld: e\u0301 你好 🌙👩\u200d🚀\n\tok"
 
 
@@ -60,15 +63,19 @@ class Tokenizer:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=True).ids
         return ids
 
-    def encode_chat(self, messages: list[dict[str, Any]]) -> list[int]:
-        """Return the ids of the prompt that these messages make.
+    def encode_chat(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None
+    ) -> list[int]:
+        """Return the ids of the prompt that these messages make; the template shows ``tools``.
 
         Raises:
             BadRequest: the model has no chat template, or it refuses the messages.
         """
-        return self.encode_rendered(self.render(messages))
+        return self.encode_rendered(self.render(messages, tools))
 
-    def render(self, messages: list[dict[str, Any]]) -> str:
+    def render(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None
+    ) -> str:
         """Return the prompt's text; special tokens stand in it under their hidden names.
 
         Only the template's own markup makes special tokens: one that a message spells stays text.
@@ -81,7 +88,9 @@ class Tokenizer:
                 "this model has no chat template", param="messages", code="unsupported"
             )
         shielded: list[str] = []
-        text = self.template.render(self._hidden.shield(messages, shielded))
+        text = self.template.render(
+            self._hidden.shield(messages, shielded), self._hidden.shield(tools, shielded)
+        )
         return self._hidden.unshield(self._hidden.hide(text), shielded)
 
     def encode_rendered(self, text: str) -> list[int]:
@@ -124,11 +133,14 @@ class Tokenizer:
         text: str = self._tokenizer.decode(token_ids, skip_special_tokens=True)
         return text
 
-    def detokenizer(self) -> Detokenizer:
-        """Return a fresh detokenizer for one sequence."""
-        if self._bytes is None:
-            return WindowDetokenizer(self.decode)
-        return ByteDetokenizer(self._bytes)
+    def detokenizer(self, marked: Mapping[str, int] = NOTHING_MARKED) -> Detokenizer:
+        """Return a fresh detokenizer for one sequence; ``marked`` special tokens become text."""
+        plain: Detokenizer = (
+            WindowDetokenizer(self.decode) if self._bytes is None else ByteDetokenizer(self._bytes)
+        )
+        if not marked:
+            return plain
+        return MarkedDetokenizer(plain, {token_id: name for name, token_id in marked.items()})
 
     def token(self, token_id: int) -> tuple[str, bytes]:
         """Return one token's name and bytes as logprobs show them; added tokens by their name."""
@@ -140,6 +152,14 @@ class Tokenizer:
         else:
             data = self.decode([token_id]).encode()
         return data.decode(errors="replace"), data
+
+    def special_ids(self, text: str) -> dict[str, int]:
+        """Return the special tokens that this text spells."""
+        return {
+            name: token_id
+            for token_id, name in self._added.items()
+            if token_id in self._special_ids and name in text
+        }
 
     def token_id(self, name: str) -> int | None:
         """Return the id of an added token of exactly this name."""

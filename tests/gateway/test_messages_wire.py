@@ -253,6 +253,7 @@ def turn(*blocks: Any, role: str = "user") -> dict[str, Any]:
         (turn({"type": "video"}), "messages[0].content[0].type"),
         (turn({"type": "image", "source": {}}), "messages[0].content[0].source"),
         (turn({"type": "document", "source": {"type": "x"}}), "messages[0].content[0].source"),
+        (turn({"type": "tool_result", "tool_use_id": ""}), "messages[0].content[0].tool_use_id"),
         (turn({"type": "tool_result"}), "messages[0].content[0].tool_use_id"),
         (
             turn({"type": "tool_result", "tool_use_id": "k", "content": [1]}),

@@ -278,6 +278,12 @@ def said(*parts: Any, role: str = "user") -> dict[str, Any]:
             {"input": [{"type": "function_call_output", "output": "x"}]},
             "input[0].call_id",
         ),
+        (
+            {"input": [{"type": "function_call_output", "call_id": "", "output": "x"}]},
+            "input[0].call_id",
+        ),
+        ({"input": [{"type": "reasoning", "summary": 3.5}]}, "input[0].summary"),
+        ({"input": [{"type": "reasoning", "content": [1]}]}, "input[0].content[0].text"),
         (said({"type": "input_text"}), "input[0].content[0]"),
         (said({"type": "video"}), "input[0].content[0].type"),
         (said({"type": "input_image", "file_id": "f"}), "input[0].content[0]"),

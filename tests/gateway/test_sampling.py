@@ -117,13 +117,7 @@ TOOL = {"type": "function", "function": {"name": "f"}}
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"tools": [TOOL]}, "tools"),
-        ({"tools": [TOOL], "tool_choice": "auto"}, "tools"),
-        ({"tool_choice": "required"}, "tool_choice"),
-        ({"tool_choice": TOOL}, "tool_choice"),
         ({"functions": [{"name": "f"}]}, "functions"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format"),
         ({"modalities": ["text", "audio"]}, "modalities"),
     ],
 )

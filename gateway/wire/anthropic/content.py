@@ -82,7 +82,7 @@ def _tool_call(block: dict[str, Any], where: str) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise wrong(f"{where}.input", "expected an object")
     return {
-        "id": _string(block, "id", where),
+        "id": _id(block, "id", where),
         "type": "function",
         "function": {
             "name": _string(block, "name", where),
@@ -106,7 +106,7 @@ def _tool_result(block: dict[str, Any], where: str) -> dict[str, Any]:
         parts.insert(0, {"type": "text", "text": "Error: " if parts else "Error"})
     return {
         "role": "tool",
-        "tool_call_id": _string(block, "tool_use_id", where),
+        "tool_call_id": _id(block, "tool_use_id", where),
         "content": _plain(parts),
     }
 
@@ -173,6 +173,12 @@ def _plain(parts: list[_Part]) -> str | list[_Part]:
     if len(parts) == 1 and parts[0]["type"] == "text":
         return str(parts[0]["text"])
     return parts
+
+
+def _id(block: dict[str, Any], name: str, where: str) -> str:
+    if not (value := _string(block, name, where)):
+        raise wrong(f"{where}.{name}", "is empty")
+    return value
 
 
 def _string(block: dict[str, Any], name: str, where: str) -> str:

@@ -99,19 +99,19 @@ class History:
 
     def _call(self, item: Item, where: str) -> None:
         function = {name: _string(item, name, where) for name in ("name", "arguments")}
-        call = {"id": _string(item, "call_id", where), "type": "function", "function": function}
+        call = {"id": _id(item, "call_id", where), "type": "function", "function": function}
         self._assistant(where).setdefault("tool_calls", []).append(call)
 
     def _output(self, item: Item, where: str) -> None:
         content = _content(item.get("output"), f"{where}.output")
-        call_id = _string(item, "call_id", where)
+        call_id = _id(item, "call_id", where)
         self._add({"role": "tool", "tool_call_id": call_id, "content": content}, f"{where}.output")
 
     def _reasoning(self, item: Item, where: str) -> None:
         texts = [
-            _string(part, "text", where)
+            _string(part, "text", f"{where}.{name}[{at}]")
             for name in ("content", "summary")
-            for part in item.get(name) or ()
+            for at, part in enumerate(_list(item, name, where))
         ]
         if texts:
             turn = self._assistant(where, without="content", or_without="tool_calls")
@@ -174,6 +174,21 @@ def _part(part: Any, where: str) -> Item:
         case {"type": str(kind)} if kind not in ("input_text", "output_text", "text", "refusal"):
             raise wrong(f"{where}.type", f"parts of type {kind[:40]!r} are not supported")
     raise wrong(where, "expected a part with a type and its text")
+
+
+def _list(item: Item, name: str, where: str) -> list[Any]:
+    value = item.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise wrong(f"{where}.{name}", "expected a list")
+    return value
+
+
+def _id(item: Item, name: str, where: str) -> str:
+    if not (value := _string(item, name, where)):
+        raise wrong(f"{where}.{name}", "is empty")
+    return value
 
 
 def _string(item: Any, name: str, where: str) -> str:
