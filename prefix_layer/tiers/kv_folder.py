@@ -41,7 +41,7 @@ class KvFolder:
 
     def __init__(self, folder: Path, layout_name: str) -> None:
         self._folder = folder
-        self._own = folder / layout_name
+        self.own = folder / layout_name
         self._writers = folder / _WRITERS
         self._lock: int | None = None
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ class KvFolder:
     def path_of(self, own_hash: bytes) -> Path:
         """Return where a block of this layout is kept."""
         name = own_hash.hex()
-        return self._own / name[:2] / f"{name}{_SUFFIX}"
+        return self.own / name[:2] / f"{name}{_SUFFIX}"
 
     @property
     def scratch(self) -> Path:
@@ -82,7 +82,7 @@ class KvFolder:
             OSError: they can't be moved.
         """
         with contextlib.suppress(FileNotFoundError):
-            self._own.rename(self._home / f"{_TRASH}{secrets.token_hex(4)}")
+            self.own.rename(self._home / f"{_TRASH}{secrets.token_hex(4)}")
 
     def empty_trash(self) -> None:
         """Remove what was taken away."""

@@ -9,7 +9,10 @@ device ── save ──▶ host ── write behind ──▶ disk
    └───── load ─────┼─┘                      │
                     └──────── read ──────────┘
 ```
-With no host tier a few slots of host memory pass blocks to and from the disk.
+With no host tier a few slots of host memory pass blocks to and from the disk. A block that was used
+again on the device is written to disk before it leaves it.
+Source: the conversation trace, cut in half: 23% of its blocks are used again; having them on disk
+brings 46% of the hits after a restart that all of them would.
 """
 
 import itertools
@@ -78,6 +81,7 @@ class KvTiers:
         rates: Rates,
         *,
         keeps_host: bool,
+        now_s: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._views = views
         self._block_size = block_size
@@ -87,6 +91,7 @@ class KvTiers:
         self._worker = worker
         self._rates = rates
         self._keeps_host = keeps_host
+        self._now_s = now_s
         self._tickets = itertools.count()
         self._writing: dict[int, HostEntry] = {}
         self._reading: dict[int, HostEntry] = {}
@@ -125,6 +130,7 @@ class KvTiers:
         """Take note of what the worker has done, and give the coming step its time for loads."""
         self._budget_s = _STEP_BUDGET_S
         self._collect()
+        self._host.expire()
 
     def pays(self, key: BlockKey) -> bool:
         """Say whether a block is in a tier and sooner here than computed."""
@@ -150,7 +156,7 @@ class KvTiers:
         fetch.read_ahead = min(_READ_AHEAD, self._host.num_slots)
         remaining_s = self._rates.compute_s(len(fetch.keys) - fetch.num_taken)
         patience_s = _UNMEASURED_PATIENCE_S if remaining_s is None else remaining_s
-        fetch.until_s = time.monotonic() + max(patience_s, _MIN_PATIENCE_S)
+        fetch.until_s = self._now_s() + max(patience_s, _MIN_PATIENCE_S)
         self._read_ahead(fetch)
 
     def take(self, fetch: Fetch, block_id: int) -> Tier | Literal["coming"] | None:
@@ -165,7 +171,7 @@ class KvTiers:
         if entry is None or entry.state == "filling":
             self._read_ahead(fetch)
             still = fetch.num_taken in fetch.entries or bool(self._writing)
-            in_time = fetch.until_s is None or time.monotonic() < fetch.until_s
+            in_time = fetch.until_s is None or self._now_s() < fetch.until_s
             return "coming" if still and in_time else None
         if self._budget_s <= 0:
             return "coming"
@@ -329,9 +335,9 @@ class KvTiers:
         return entry
 
     def _load(self, fetch: Fetch, entry: HostEntry, block_id: int) -> Tier:
-        begin = time.perf_counter()
+        begin = self._now_s()
         self._codec.decode(self._host.memory_of(entry), self._views(block_id))
-        seconds = time.perf_counter() - begin
+        seconds = self._now_s() - begin
         self._rates.saw_load("copy", seconds)
         self._budget_s -= seconds
         tier: Tier = "disk" if entry.from_disk or not self._keeps_host else "host"

@@ -4,6 +4,7 @@ Sizes come from the blocks of the pool as they are.
 """
 
 import logging
+import math
 from pathlib import Path
 
 from torch import Tensor
@@ -66,7 +67,7 @@ def _open_disk(config: EngineConfig, layout: BlockLayout, block_bytes: int) -> D
         return None
     folder = config.kv_dir or Path("kv")
     try:
-        return DiskTier(folder, layout, config.disk_kv_bytes)
+        return DiskTier(folder, layout, config.disk_kv_bytes, ttl_s=config.kv_ttl_s or math.inf)
     except OSError as error:
         log.warning("disk KV is off: %s", error)
         return None
@@ -84,7 +85,8 @@ def _open_host(
     if not num_slots:
         return None
     try:
-        return HostTier(num_slots, block_bytes, pin_memory=sample.is_cuda)
+        ttl_s = config.kv_ttl_s or math.inf
+        return HostTier(num_slots, block_bytes, pin_memory=sample.is_cuda, ttl_s=ttl_s)
     except RuntimeError as error:
         log.warning("host and disk KV are off: no memory for %d blocks (%s)", num_slots, error)
         return None

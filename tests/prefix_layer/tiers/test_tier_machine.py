@@ -4,6 +4,7 @@ The KV of a slot is a number that stands for all tokens it was computed from, an
 host memory and real files, so that one misplaced block is seen.
 """
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -93,17 +94,23 @@ class TierMachine(PoolMachine):
         slots = Slots(num_blocks)
         codec = make_codec("none", slots.views(0))
         self.max_bytes = max_files * 320
-        self.disk = DiskTier(self.folder, LAYOUT, self.max_bytes) if with_disk else None
+        ticks = itertools.count(1)
+        self.disk = None
+        if with_disk:
+            self.disk = DiskTier(
+                self.folder, LAYOUT, self.max_bytes, now_ns=lambda: next(ticks) * 1_000_000_000
+            )
         self.worker = None if self.disk is None else InlineWorker(self.disk)
         self.tiers = KvTiers(
             slots.views,
             BLOCK_SIZE,
             codec,
-            HostTier(num_slots, codec.num_bytes, pin_memory=False),
+            HostTier(num_slots, codec.num_bytes),
             self.disk,
             self.worker,
             Rates(BLOCK_SIZE, always=True),
             keeps_host=keeps_host or not with_disk,
+            now_s=lambda: next(ticks) / 1000,
         )
         index = PrefixIndex(BLOCK_SIZE, "model")
         self.pool = BlockPool(num_blocks, index, make_policy(policy, num_blocks), [self.tiers])
@@ -261,6 +268,6 @@ class TierMachine(PoolMachine):
         assert sequence.num_pending_tokens >= 1, "nothing is left to compute"
 
 
-LIMIT = int(os.environ.get("STRATA_TEST_MACHINE_EXAMPLES", "600"))
+LIMIT = int(os.environ.get("STRATA_TEST_MACHINE_EXAMPLES", "420"))
 TierMachine.TestCase.settings = settings(max_examples=LIMIT, stateful_step_count=50, deadline=None)
 TestTierMachine = TierMachine.TestCase
