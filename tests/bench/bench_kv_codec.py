@@ -6,7 +6,7 @@ Contexts are computed, their KV is rounded in place in each way, and questions g
 Printed: the largest and mean difference of the next token's logits to exact KV, and how many of
 the greedily decoded tokens stay the same.
 
-Measured, SmolLM2-135M fp32, 3 contexts × 4 questions: see README, "Numbers".
+XXX
 """
 
 import argparse
@@ -25,22 +25,20 @@ from prefix_layer.engine import Engine
 from prefix_layer.messages import Generate, Sampling, Tokens
 
 BLOCK_SIZE = 16
-DECODED = 24
+DECODED = 16
 CONTEXTS = [
     "The harbour town of Lindau lies on an island in Lake Constance. Its lighthouse was finished "
     "in 1856 and is thirty-three metres high. A stone lion looks over the water. "
-    "In summer the ferries leave every hour for Bregenz, Konstanz and Friedrichshafen. " * 4,
+    "In summer the ferries leave every hour for Bregenz, Konstanz and Friedrichshafen. " * 3,
     "def area(shape):\n    if shape.kind == 'circle':\n        return 3.14159 * shape.radius ** 2\n"
     "    if shape.kind == 'square':\n        return shape.side ** 2\n"
-    "    raise ValueError(shape)\n\n" * 6,
+    "    raise ValueError(shape)\n\n" * 3,
     "北京是中华人民共和国的首都，人口超过两千万。城市中心是故宫，建于一四二〇年。"
-    "春天多风，夏天炎热多雨，秋天是最好的季节。" * 6,
+    "春天多风，夏天炎热多雨，秋天是最好的季节。" * 3,
 ]
 QUESTIONS = [
     "\n\nIn one sentence, this text is about",
-    "\n\nThe most important number above is",
     "\n\nQ: What comes next? A:",
-    "\n\n总结：",
 ]
 
 
