@@ -30,7 +30,7 @@ def test_kv_comes_back_from_disk_when_pool_and_process_are_gone(start_stack: Sta
     assert all(cached < 64 for _, cached in first)
     again = [ask(client, prompt) for prompt in PROMPTS]
     assert [text for text, _ in again] == [text for text, _ in first]
-    assert all(cached > 150 for _, cached in again)
+    assert all(cached > 120 for _, cached in again)
     assert source(client, "disk") > 3 * 100
     assert values(client.metrics(), "strata_prefix_bytes", "tier")["disk"] > 0
 
