@@ -6,7 +6,6 @@ Contexts are computed, their KV is rounded in place in each way, and questions g
 Printed: the largest and mean difference of the next token's logits to exact KV, and how many of
 the greedily decoded tokens stay the same.
 
-XXX
 """
 
 import argparse
@@ -73,7 +72,7 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-        self.engine = Engine(EngineConfig(folder, device="cpu", kv_tokens=4096))
+        self.engine = Engine(EngineConfig(folder, device="cpu", kv_tokens=4096, num_threads=1))
         self.logits: list[Tensor] = []
         run = self.engine._runner.run
 

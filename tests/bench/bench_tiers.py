@@ -1,6 +1,6 @@
 """Is an engine with KV tiers ever slower than one without? The same requests on both, in one run.
 
-usage: python -m tests.bench.bench_tiers [MODEL_FOLDER] [--prompt 264] [--requests 24] [--seed 0]
+usage: python -m tests.bench.bench_tiers [MODEL_FOLDER] [--prompt 264] [--requests 24] [--threads 2]
 
 Every pattern has its own share of requests that repeat a prompt which has left the pool. Engines
 take turns at each request. Printed: total time as a ratio to the engine without tiers (below 1 is
@@ -100,6 +100,7 @@ def main() -> None:
     parser.add_argument("model", nargs="?", type=Path)
     parser.add_argument("--prompt", type=int, default=264)
     parser.add_argument("--requests", type=int, default=24)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--modes", nargs="*", choices=list(MODES), default=list(MODES))
     parser.add_argument("--shares", nargs="*", type=float, default=[0.0, 0.25, 0.5, 0.9])
@@ -114,6 +115,7 @@ def main() -> None:
                         model,
                         device="cpu",
                         block_size=BLOCK_SIZE,
+                        num_threads=options.threads,
                         kv_tokens=blocks * BLOCK_SIZE,
                         kv_dir=Path(folder) / name.replace(" ", "-"),
                         **MODES[name],
