@@ -9,8 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 from litestar import Litestar, Router
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
-from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import ScalarRenderPlugin
 
 from gateway.access_log import AccessLog
 from gateway.admin.cache import (
@@ -20,6 +18,7 @@ from gateway.admin.cache import (
     lookup,
 )
 from gateway.admin.guard import AdminGuard
+from gateway.admin.prefix import explain, reset, tree, warm
 from gateway.admin.stats import prefix, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.admin.upstreams import drain, list_upstreams, undrain
@@ -31,6 +30,7 @@ from gateway.api.errors import EXCEPTION_HANDLERS
 from gateway.api.health import live, metrics, ready
 from gateway.api.messages import count_tokens, create_message
 from gateway.api.models import get_model, list_models
+from gateway.api.openapi import openapi_config
 from gateway.api.responses import (
     cancel_response,
     create_response,
@@ -79,7 +79,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
         ],
         lifespan=[] if parts is not None else [_opened(settings)],
         exception_handlers=EXCEPTION_HANDLERS,
-        openapi_config=_openapi(),
+        openapi_config=openapi_config(_version()),
         logging_config=None,
     )
     if parts is not None:
@@ -100,6 +100,10 @@ def _admin_router() -> Router:
             invalidate_entries,
             traffic,
             prefix,
+            tree,
+            explain,
+            warm,
+            reset,
             list_upstreams,
             drain,
             undrain,
@@ -123,15 +127,6 @@ def _opened(settings: Settings) -> Callable[[Litestar], AbstractAsyncContextMana
             yield
 
     return lifespan
-
-
-def _openapi() -> OpenAPIConfig:
-    return OpenAPIConfig(
-        title="Strata",
-        version=_version(),
-        path="/schema",
-        render_plugins=[ScalarRenderPlugin()],
-    )
 
 
 def _version() -> str:

@@ -5,8 +5,8 @@ HTTP.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -54,6 +54,7 @@ class EmbedCall:
     control: CacheControl
     route: str
     namespace: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,7 @@ class Embeddings:
                 [call.inputs[at] for at in places],
                 [call.names[at] for at in places],
                 call.fields,
+                call.headers,
             )
         )
         if len(made) != len(keys):

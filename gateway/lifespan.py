@@ -48,6 +48,7 @@ from semantic_layer import (
 SWEEP_EVERY_S = 60.0
 DRAIN_S = 1.0
 LOAD_TIMEOUT_S = 1800.0
+PROMPT_MEMORY = "recent-prompts"
 
 
 @contextlib.asynccontextmanager
@@ -82,9 +83,10 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             on_failure=metrics.count_store_failure,
         )
         stack.push_async_callback(cache.close)
+        served_here = _local_backends(settings, engine, embedding_model)
         upstreams = build_upstreams(settings, metrics)
         backends = Backends(
-            [*_local_backends(settings, engine, embedding_model), *upstreams.values()],
+            [*served_here, *upstreams.values()],
             {each.name: each.fallbacks for each in settings.upstreams},
             metrics.count_fallback,
         )
@@ -136,6 +138,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             upstreams=upstreams,
             relayed_headers=relayed_headers(settings.upstreams),
             quotas=quotas,
+            local=next((b for b in served_here if isinstance(b, LocalBackend)), None),
             responses=KeptResponses(records, settings.cache.responses_ttl_s),
         )
 
@@ -249,6 +252,7 @@ def _local_backends(
                 engine.config.model_path,
                 engine,
                 default_max_tokens=settings.local.default_max_tokens,
+                memory_path=settings.data_dir / PROMPT_MEMORY,
                 tool_parser=None if tool_parser == "auto" else tool_parser,
             )
         )

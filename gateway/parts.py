@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from gateway.auth import KeyRing
+from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
 from gateway.kept_responses import KeptResponses
@@ -21,8 +22,8 @@ from semantic_layer import SemanticCache
 class Parts:
     """Everything a handler may call; built by `gateway.lifespan.open_parts`.
 
-    ``engine`` is None when no local model is set. ``relayed_headers`` are the names, in lower case,
-    of the client's headers that some upstream relays.
+    ``engine`` and ``local`` are None when no local model is set. ``relayed_headers`` are the names,
+    in lower case, of the client's headers that some upstream relays.
     """
 
     settings: Settings
@@ -39,3 +40,4 @@ class Parts:
     ledger: Ledger = field(default_factory=Ledger.without_prices)
     upstreams: Upstreams = field(default_factory=dict)
     relayed_headers: frozenset[bytes] = frozenset()
+    local: LocalBackend | None = None

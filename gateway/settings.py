@@ -108,7 +108,7 @@ class LocalSettings:
     max_sequences: Count = 32
     max_batch_tokens: Count = 512
     default_max_tokens: Count = 1024
-    tool_parser: Literal["auto"] | ToolParserName = "auto"
+    tool_parser: Literal["auto", ToolParserName] = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from prefix_layer.errors import (
     TraceError,
 )
 from prefix_layer.eviction import POLICIES, make_policy
+from prefix_layer.explain import Cause, Finding, find_cause
 from prefix_layer.fingerprint import fingerprint_model
+from prefix_layer.hashing import PUBLIC_SALT
 from prefix_layer.messages import (
     EngineStats,
     FinishReason,
@@ -37,7 +39,9 @@ from prefix_layer.trace import (
 
 __all__ = [
     "POLICIES",
+    "PUBLIC_SALT",
     "SIMULATED",
+    "Cause",
     "EngineClient",
     "EngineConfig",
     "EngineFailed",
@@ -46,6 +50,7 @@ __all__ = [
     "EngineUnavailable",
     "EvictionName",
     "FailureCode",
+    "Finding",
     "FinishReason",
     "Generate",
     "Grammar",
@@ -62,6 +67,7 @@ __all__ = [
     "TreeNode",
     "Warmed",
     "count_belady_bound",
+    "find_cause",
     "fingerprint_model",
     "make_policy",
     "read_trace",

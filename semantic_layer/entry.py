@@ -25,4 +25,6 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     answer_text: str = ""  # for browsing and for judges; never replayed
     exact_only: bool = False
     tags: tuple[str, ...] = ()
+    context: tuple[str, ...] | None = None  # the documents that are part of the key
+    query: str | None = None  # the text that the caller named for similarity
     request: bytes = b""  # canonical JSON of the request, for browsing and re-embedding

@@ -59,6 +59,8 @@ class EntryWriter:
             answer_text=answer_text,
             exact_only=exact_only,
             tags=control.tags,
+            context=control.context,
+            query=control.query_text,
             request=msgspec.json.encode(request_fields(query.request)),
         )
         await self._parts.put(entry)

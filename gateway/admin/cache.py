@@ -1,6 +1,5 @@
 """``/admin/cache``: ask what the caches would do, fill them, browse them, empty them."""
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -8,6 +7,7 @@ from litestar import Request, delete, get, post
 from msgspec import Meta, Struct
 
 from gateway.access_log import REQUEST_ID
+from gateway.admin.query import read_query, take_flag
 from gateway.admin.views import candidate_view, entry_view, reason_view, response_of
 from gateway.answer import encode
 from gateway.api.connection import headers_of, parts_of, read_json
@@ -17,6 +17,7 @@ from gateway.call import Call
 from gateway.errors import BackendUnavailable, BadRequest
 from gateway.parts import Parts
 from gateway.wire.cache_admin import EntryRow, ImportResult, LookupBody, RowError, answer_of
+from gateway.wire.completions import check_completion, is_completion
 from gateway.wire.directives import read_directives
 from gateway.wire.openai import check_chat
 from gateway.wire.validation import convert, decode_json, decode_object
@@ -35,10 +36,6 @@ _FIELDS = {
     "text": "text",
 }
 _DELETE_BY = ("id", "tag", "model", "namespace", "tenant")
-_FLAG = {
-    **dict.fromkeys(("1", "true", "yes", "on"), True),
-    **dict.fromkeys(("0", "false", "no", "off"), False),
-}
 
 
 class Paging(Struct, frozen=True):
@@ -91,7 +88,7 @@ async def import_entries(request: HTTP) -> ImportResult:
 @get("/cache/entries")
 async def browse_entries(request: HTTP) -> dict[str, Any]:
     """List entries, newest first, by id, tenant, namespace, model, intent, tag or text."""
-    query = _query(request, {*_FIELDS, "cursor", "limit"}, may_be_empty={"namespace"})
+    query = read_query(request, {*_FIELDS, "cursor", "limit"}, may_be_empty={"namespace"})
     paging = convert(
         {k: query.pop(k) for k in ("cursor", "limit") if k in query}, Paging, strict=False
     )
@@ -108,8 +105,8 @@ async def browse_entries(request: HTTP) -> dict[str, Any]:
 @delete("/cache/entries", status_code=200)
 async def invalidate_entries(request: HTTP) -> dict[str, Any]:
     """Remove the selected entries from all stores; ``dry_run=1`` only counts them."""
-    query = _query(request, {*_DELETE_BY, "all", "dry_run"})
-    everything, dry_run = _flag(query, "all"), _flag(query, "dry_run")
+    query = read_query(request, {*_DELETE_BY, "all", "dry_run"})
+    everything, dry_run = take_flag(query, "all"), take_flag(query, "dry_run")
     if not query and not everything:
         raise BadRequest(f"select entries by {', '.join(_DELETE_BY)}, or all=1", param="all")
     selector = replace(_selector(query), everything=everything)
@@ -122,8 +119,12 @@ async def invalidate_entries(request: HTTP) -> dict[str, Any]:
 
 async def _import(request: HTTP, parts: Parts, tree: Any) -> str:
     row = convert(tree, EntryRow)
+    if row.tenant is None and parts.settings.api_keys_file is not None:
+        raise BadRequest("tenant: say whose entry it is, as this gateway has keys", param="tenant")
+    if row.intent not in (None, *parts.cache.thresholds.priors):
+        raise BadRequest(f"intent: {row.intent!r} is not known", param="intent")
     call = _call(request, parts, row.request, row.tenant, {})
-    answer = answer_of(row, call.body)
+    answer = answer_of(row, call.body, call.api)
     call = replace(
         call,
         control=row.control(call.control),
@@ -134,7 +135,7 @@ async def _import(request: HTTP, parts: Parts, tree: Any) -> str:
         call.control,
         encode(answer),
         answer_text=answer.text,
-        exact_only=answer.is_exact_only,
+        exact_only=answer.is_exact_only or row.exact_only,
     )
     if entry_id is None:
         raise BadRequest("request: one that is never cached", param="request")
@@ -149,44 +150,21 @@ async def _body(request: HTTP, parts: Parts) -> bytes:
 def _call(
     request: HTTP, parts: Parts, body: dict[str, Any], tenant: str | None, headers: dict[str, str]
 ) -> Call:
-    chat = check_chat(body, "request")
+    of_completions = is_completion(body)
+    asked = (check_completion if of_completions else check_chat)(body, "request")
     said = {name.lower(): value for name, value in headers.items()}
-    directives = read_directives(said, chat.request.strata, parts.cache.thresholds.priors)
+    directives = read_directives(said, asked.request.strata, parts.cache.thresholds.priors)
     return Call(
         request_id=request.scope["state"][REQUEST_ID],
         tenant=Tenant.named(tenant or PUBLIC),
-        model=chat.request.model,
-        body=chat.body,
+        model=asked.request.model,
+        body=asked.body,
+        api="completions" if of_completions else "chat",
         control=directives.control,
         route=ROUTE,
         namespace=directives.namespace,
         headers=relayed(said, parts),
     )
-
-
-def _query(request: HTTP, known: set[str], *, may_be_empty: Collection[str] = ()) -> dict[str, str]:
-    query: dict[str, str] = {}
-    for name, value in request.query_params.multi_items():
-        if name not in known:
-            raise BadRequest(f"{name}: unknown; known are {', '.join(sorted(known))}", param=name)
-        if name in query:
-            raise BadRequest(f"{name}: given twice", param=name)
-        if not value and name not in may_be_empty:
-            raise BadRequest(f"{name}: is empty", param=name)
-        query[name] = value
-    return query
-
-
-def _flag(query: dict[str, str], name: str) -> bool:
-    """Take a flag out of the query; absent is False.
-
-    Raises:
-        BadRequest: it is neither a yes nor a no.
-    """
-    value = _FLAG.get(query.pop(name, "0").strip().lower())
-    if value is None:
-        raise BadRequest(f"{name}: expected one of {', '.join(_FLAG)}", param=name)
-    return value
 
 
 def _selector(query: dict[str, str]) -> Selector:

@@ -6,6 +6,8 @@ import msgspec
 
 from gateway.answer import decode
 from gateway.api import sse
+from gateway.api.completions import CompletionRenderer
+from gateway.wire.completions import is_completion
 from semantic_layer import Candidate, Entry, Reason
 
 
@@ -35,21 +37,34 @@ def entry_view(entry: Entry) -> dict[str, Any]:
         "tags": list(entry.tags),
         "text": entry.text,
         "answer_text": entry.answer_text,
-        "exact_only": entry.exact_only,
+        "exact_only": entry.exact_only or entry.scope is None,
         "created_at": entry.created_at,
         "expires_at": entry.expires_at,
-        "request": {"model": entry.model, **msgspec.json.decode(entry.request or b"{}")},
+        "request": _request(entry),
         "response": response_of(entry),
     }
 
 
 def response_of(entry: Entry) -> dict[str, Any] | None:
-    """Show the stored answer as a chat completion; None when another version wrote it."""
+    """Show the stored answer as its API would give it.
+
+    None when it is no answer in words, or another version wrote it.
+    """
     try:
         answer = decode(entry.answer)
     except msgspec.MsgspecError:
         return None
-    body: dict[str, Any] = msgspec.json.decode(
-        sse.chat_completion(f"chatcmpl-{entry.entry_id[:24]}", entry.model, answer)
-    )
-    return body
+    if is_completion(_request(entry)):
+        body = msgspec.to_builtins(CompletionRenderer(entry.model).body(answer))
+    else:
+        answer_id = f"chatcmpl-{entry.entry_id[:24]}"
+        body = msgspec.json.decode(sse.chat_completion(answer_id, entry.model, answer))
+    return dict(body)
+
+
+def _request(entry: Entry) -> dict[str, Any]:
+    """Return a request that has the entry's key again."""
+    said = {"query": entry.query, "context": entry.context}
+    strata = {name: value for name, value in said.items() if value is not None}
+    body = {"model": entry.model, **msgspec.json.decode(entry.request or b"{}")}
+    return {**body, "strata": strata} if strata else body

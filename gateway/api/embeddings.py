@@ -12,6 +12,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from gateway.access_log import OUTCOME, REQUEST_ID
 from gateway.api.cache_headers import cache_headers
 from gateway.api.connection import ClientGone, ClientWatch, headers_of, parts_of, read_json
+from gateway.api.text_api import relayed
 from gateway.backends.embeddings import Embedding
 from gateway.embeddings import EmbedCall
 from gateway.errors import StrataError
@@ -89,6 +90,7 @@ async def _read_call(
         control=directives.control,
         route=ROUTE,
         namespace=directives.namespace,
+        headers=relayed(headers, parts),
     )
     return call, request
 

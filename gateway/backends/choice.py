@@ -30,16 +30,22 @@ class _Held(NamedTuple):
 
     def cut(self, end: int) -> TokenLogprob | None:
         """Return the entry without the bytes of what lies behind character ``end``."""
-        if self.logprob is None or self.logprob.bytes is None or self._ends_before(end):
+        if self.logprob is None or self.logprob.bytes is None or self.ends_by(end):
             return self.logprob
         data = bytes(self.logprob.bytes)
         behind = self.text[max(end - self.start, 0) :].encode()
-        kept = data[: len(data) - num_open_bytes(data) - len(behind)]
+        kept = data[: len(data) - self.num_open - len(behind)]
         return msgspec.structs.replace(self.logprob, bytes=list(kept))
 
-    def _ends_before(self, end: int) -> bool:
+    @property
+    def num_open(self) -> int:
+        """Bytes at the end that begin a character which a later token finishes."""
+        data = self.logprob.bytes if self.logprob is not None else None
+        return num_open_bytes(bytes(data or ()))
+
+    def ends_by(self, end: int) -> bool:
         """Say whether also the character that the token leaves unfinished lies before ``end``."""
-        return self.start + len(self.text) < end
+        return self.start + len(self.text) + (self.num_open > 0) <= end
 
 
 class Choice:
@@ -127,7 +133,7 @@ class Choice:
 
     def _is_out(self, held: _Held) -> bool:
         """Say whether all of a token's text went out, or all that ever will."""
-        is_whole = held.start + len(held.text) <= self._num_emitted
+        is_whole = held.ends_by(self._num_emitted)
         return held.start < self._num_emitted and (is_whole or self._stops.stopped)
 
     def _entry(self, logprob: EngineLogprob, data: bytes) -> TokenLogprob:

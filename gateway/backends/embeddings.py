@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -29,7 +29,8 @@ class Embedding(msgspec.Struct, frozen=True):
 class EmbedWork:
     """Inputs to embed, each a text or a list of token ids; ``names`` are what clients call them.
 
-    ``fields`` is the rest of the request, unknown fields included.
+    ``fields`` is the rest of the request, unknown fields included; ``headers`` are the client's, as
+    far as some upstream relays them.
     """
 
     request_id: str
@@ -37,6 +38,7 @@ class EmbedWork:
     inputs: Sequence[str | list[int]]
     names: Sequence[str]
     fields: dict[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @runtime_checkable

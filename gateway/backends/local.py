@@ -9,7 +9,6 @@ import itertools
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -17,11 +16,14 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from gateway.backends.base import Event, Final, Finish, ModelInfo, PartHealth, Usage, Work
 from gateway.backends.calling_choice import CallingChoice
 from gateway.backends.choice import Choice
+from gateway.backends.explanation import Prompt
 from gateway.backends.generated_ids import GeneratedIds
 from gateway.backends.history import read_history
 from gateway.backends.local_completions import LocalCompletions
+from gateway.backends.local_prefix import LocalPrefix
 from gateway.backends.merge import merge
 from gateway.backends.plan import Plan, read_plan
+from gateway.backends.recent_prompts import RecentPrompts, digest_turns
 from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
 from gateway.backends.tokenizer import Tokenizer, fingerprint_text_files
 from gateway.backends.tool_format import FORMATS, ToolParserName, recognise
@@ -53,14 +55,6 @@ _HEALTH_STATES: dict[EngineState, Literal["ready", "starting", "down"]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt as the model gets it; ``text`` is as `Tokenizer.render` gives it."""
-
-    text: str
-    token_ids: list[int]
-
-
 class LocalBackend:
     """Serves one model of an engine process; closes the engine's client when closed.
 
@@ -68,6 +62,7 @@ class LocalBackend:
     the context ends: a larger limit is cut to the room that is left. Requests wait up to
     ``ready_timeout_s`` for an engine that is starting. The fingerprint comes from the model folder
     and the engine's settings alone, so it is known before the engine is, and outlives it.
+    ``memory_path`` is a file that keeps digests of prompts, to explain misses after a restart.
 
     Raises:
         BackendUnavailable: the folder holds no usable tokenizer or model; one line.
@@ -83,6 +78,7 @@ class LocalBackend:
         *,
         default_max_tokens: int = 1024,
         ready_timeout_s: float = 30.0,
+        memory_path: Path | None = None,
         tool_parser: ToolParserName | None = None,
     ) -> None:
         self._client = client
@@ -92,7 +88,13 @@ class LocalBackend:
         known = recognise("" if template is None else template.source)
         self._form = known if tool_parser is None else FORMATS[tool_parser]
         self._markers = self._tokenizer.special_ids("".join(self._form.markers))
-        self._info = ModelInfo(model_id, "strata", _fingerprint(model_path, client))
+        fingerprint = _fingerprint(model_path, client)
+        self._info = ModelInfo(model_id, "strata", fingerprint)
+        self._recent = RecentPrompts()
+        self._memory_path = memory_path
+        if memory_path is not None:
+            self._recent.load(memory_path)
+        self.prefix = LocalPrefix(client, self._tokenizer, self._recent, fingerprint, self.read)
         self._default_max_tokens = default_max_tokens
         self._ready_timeout_s = ready_timeout_s
         self._threads = ThreadPoolExecutor(_NUM_THREADS, thread_name_prefix="local-text")
@@ -130,12 +132,14 @@ class LocalBackend:
             self._command(work, token_ids, wish.of_choice(index, max_tokens, plan.grammar))
             for index in range(len(choices))
         ]
+        self._recent.record(work.salt, token_ids, prompt.turns)
         streams = [self._follow(*pair, plan) for pair in zip(commands, choices, strict=True)]
         async with aclosing(merge(streams)) as events:
             async for event in events:
                 yield event
         for choice in choices:
             self._generated.remember(work.salt, prompt.text, token_ids, choice.token_ids)
+        self._recent.record(work.salt, token_ids, prompt.turns, choices[0].token_ids)
         yield Final(_usage(len(token_ids), choices))
 
     async def count_tokens(self, work: Work) -> int:
@@ -144,9 +148,17 @@ class LocalBackend:
         Raises:
             BadRequest: the request cannot be served as it is.
         """
-        refuse_unsupported(work.body)
-        _, prompt = await self._in_thread(self._read, work.body, work.salt)
-        return len(prompt.token_ids)
+        return len((await self.read(work.body, work.salt)).token_ids)
+
+    async def read(self, body: dict[str, Any], salt: bytes) -> Prompt:
+        """Return the prompt that the model gets for a request.
+
+        Raises:
+            BadRequest: the request cannot be served as it is.
+        """
+        refuse_unsupported(body)
+        _, prompt = await self._in_thread(self._read, body, salt)
+        return prompt
 
     async def health(self) -> PartHealth:
         """Say whether requests can be served now."""
@@ -156,6 +168,8 @@ class LocalBackend:
     async def close(self) -> None:
         """Stop the engine and the worker threads; idempotent."""
         await self._client.close()
+        if self._memory_path is not None:
+            self._recent.save(self._memory_path, self._info.fingerprint)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _read(self, body: dict[str, Any], salt: bytes) -> tuple[Plan, Prompt]:
@@ -166,7 +180,9 @@ class LocalBackend:
         if plan.tools and not (template is not None and template.shows_tools):
             history = with_tools(history, plan.tools)
         text = self._tokenizer.render(history, plan.tools)
-        return plan, Prompt(text, self._generated.encode(salt, text))
+        token_ids = self._generated.encode(salt, text)
+        roles = tuple(str(message["role"]) for message in history)
+        return plan, Prompt(text, token_ids, roles, digest_turns(history))
 
     def _choice(self, index: int, wish: Wish, plan: Plan) -> Choice | CallingChoice:
         if not plan.tools:

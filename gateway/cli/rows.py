@@ -72,5 +72,5 @@ def exported(entry: Row, now: float) -> Row | None:
         "ttl": max(1, math.ceil(entry["expires_at"] - now)),
         "tenant": entry["tenant"],
     }
-    optional = {"namespace": entry.get("namespace"), "tags": entry.get("tags")}
+    optional = {name: entry.get(name) for name in ("namespace", "tags", "intent", "exact_only")}
     return {**row, **{name: value for name, value in optional.items() if value}}

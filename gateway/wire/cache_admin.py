@@ -1,13 +1,16 @@
 """Bodies of the cache's admin routes, and the way between entries, answers and OpenAI's shapes."""
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
+from msgspec.json import encode as encode_json
 
-from gateway.answer import Answer, Choice
-from gateway.backends.base import TokenLogprob, Usage
-from gateway.errors import BadRequest
+from gateway.answer import Answer, Assembler, Choice
+from gateway.backends.base import Usage
+from gateway.backends.chunks import ChunkReader
+from gateway.errors import BackendError, BadRequest
+from gateway.wire.completions import is_completion, prompts_of
 from gateway.wire.directives import Label, Ttl
 from gateway.wire.validation import convert
 from semantic_layer import CacheControl
@@ -22,7 +25,10 @@ class LookupBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EntryRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry to import: a chat request and its answer, whole (``response``) or as ``text``."""
+    """One entry to import: a request and its answer, whole (``response``) or as ``text``.
+
+    The request is a chat's or a completion's. An ``exact_only`` answer is never found by likeness.
+    """
 
     request: dict[str, Any]
     response: dict[str, Any] | None = None
@@ -31,12 +37,15 @@ class EntryRow(Struct, frozen=True, forbid_unknown_fields=True):
     tags: list[Label] | None = None
     namespace: Label | None = None
     tenant: Label | None = None
+    intent: Label | None = None
+    exact_only: bool = False
 
     def control(self, said: CacheControl) -> CacheControl:
         """Return what the request says to the caches, with this row's own wishes on top."""
         return replace(
             said,
             ttl_s=said.ttl_s if self.ttl is None else self.ttl,
+            intent=said.intent if self.intent is None else self.intent,
             tags=tuple(dict.fromkeys((*said.tags, *(self.tags or ())))),
         )
 
@@ -57,41 +66,21 @@ class ImportResult(Struct, frozen=True):
     errors: list[RowError]
 
 
-class _Details(Struct, frozen=True):
-    cached_tokens: int | None = None
-
-
-class _UsageIn(Struct, frozen=True):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    prompt_tokens_details: _Details | None = None
-
-
-class _MessageIn(Struct, frozen=True):
-    content: str | None = None
-    refusal: str | None = None
-    tool_calls: list[dict[str, Any]] | None = None
-
-
-class _LogprobsIn(Struct, frozen=True):
-    content: list[TokenLogprob] | None = None
-
-
 class _ChoiceIn(Struct, frozen=True):
-    message: _MessageIn
     finish_reason: str
     index: int = 0
-    logprobs: _LogprobsIn | None = None
+    message: dict[str, Any] | None = None
+    text: str | None = None
 
 
-class ChatCompletionIn(Struct, frozen=True):
-    """An answer as OpenAI's API gave it."""
+class AnswerIn(Struct, frozen=True):
+    """An answer as OpenAI's API gave it: a chat completion or a text completion."""
 
     choices: Annotated[list[_ChoiceIn], Meta(min_length=1)]
-    usage: _UsageIn | None = None
+    usage: dict[str, Any] | None = None
 
 
-def answer_of(row: EntryRow, body: dict[str, Any]) -> Answer:
+def answer_of(row: EntryRow, body: dict[str, Any], api: str) -> Answer:
     """Return the row's answer to its validated request.
 
     Raises:
@@ -105,7 +94,7 @@ def answer_of(row: EntryRow, body: dict[str, Any]) -> Answer:
     if row.response is None:
         answer = Answer([Choice(0, "stop", row.text)], Usage())
     else:
-        answer = _answer(convert(row.response, ChatCompletionIn, "response"))
+        answer = _answer(row.response, "text" if api == "completions" else "message")
     if not answer.is_storable:
         raise BadRequest(
             "response: only answers that ended by stop, tool_calls or length are kept",
@@ -117,32 +106,36 @@ def answer_of(row: EntryRow, body: dict[str, Any]) -> Answer:
 
 def _check_shape(answer: Answer, body: dict[str, Any], where: str) -> None:
     """Refuse an answer that would be served as a broken one; no text has no logprobs."""
-    num_choices = int(body.get("n", 1))
+    num_prompts = len(prompts_of(body["prompt"])) if is_completion(body) else 1
+    num_choices = num_prompts * int(body.get("n", 1))
     if [choice.index for choice in answer.choices] != list(range(num_choices)):
         raise BadRequest(
-            f"{where}: the request asks for n={num_choices} choices, "
+            f"{where}: the request asks for {num_choices} choices, "
             f"numbered from 0; got {len(answer.choices)}",
             param=where,
         )
-    if body.get("logprobs") and any(c.text and not c.logprobs for c in answer.choices):
+    if body.get("logprobs") and any(_lacks_logprobs(choice) for choice in answer.choices):
         raise BadRequest(f"{where}: the request asks for logprobs; a choice has none", param=where)
 
 
-def _answer(given: ChatCompletionIn) -> Answer:
-    usage = given.usage or _UsageIn()
-    details = usage.prompt_tokens_details or _Details()
-    return Answer(
-        [_choice(choice) for choice in sorted(given.choices, key=lambda choice: choice.index)],
-        Usage(usage.prompt_tokens, usage.completion_tokens, details.cached_tokens or 0),
-    )
+def _lacks_logprobs(choice: Choice) -> bool:
+    return bool(choice.text) and not (choice.logprobs or "logprobs" in choice.choice_extra)
 
 
-def _choice(given: _ChoiceIn) -> Choice:
-    return Choice(
-        given.index,
-        given.finish_reason,
-        text=given.message.content,
-        refusal=given.message.refusal,
-        tool_calls=given.message.tool_calls or [],
-        logprobs=None if given.logprobs is None else given.logprobs.content,
-    )
+def _answer(response: dict[str, Any], holds: Literal["message", "text"]) -> Answer:
+    """Read a whole answer as an upstream's is read, so that nothing of it is lost."""
+    given = convert(response, AnswerIn, "response")
+    for at, choice in enumerate(given.choices):
+        if getattr(choice, holds) is None:
+            where = f"response.choices[{at}].{holds}"
+            raise BadRequest(f"{where}: is required", param=where)
+    assembler = Assembler()
+    try:
+        reader = ChunkReader(0)
+        for event in (*reader.read(encode_json(response)), *reader.end()):
+            assembler.add(event)
+    except BackendError as error:
+        raise BadRequest(f"response: {error.message}", param="response") from error
+    if assembler.answer is None:
+        raise BadRequest("response: is no whole answer", param="response")
+    return assembler.answer

@@ -3,6 +3,7 @@
 Source: OpenAI API reference, "Create completion", "The completion object".
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -81,6 +82,11 @@ def check_completion(tree: dict[str, Any], where: str = "") -> DecodedCompletion
     _check_prompt(request.prompt, f"{dot}prompt")
     body = {name: value for name, value in tree.items() if value is not None and name != "strata"}
     return DecodedCompletion(request, body)
+
+
+def is_completion(tree: Mapping[str, Any]) -> bool:
+    """Say whether a request is one of this API, not of chat."""
+    return "prompt" in tree and "messages" not in tree
 
 
 def prompts_of(prompt: str | list[Any]) -> list[Prompt]:

@@ -74,7 +74,7 @@ async def test_whole_response_is_kept_when_it_is_imported(client: httpx.AsyncCli
 
 async def test_bad_rows_are_named_when_good_ones_are_kept(client: httpx.AsyncClient) -> None:
     """An import is not all or nothing."""
-    refused = {"choices": [{"message": {"refusal": "no"}, "finish_reason": "stop"}]}
+    refused = {"choices": [{"message": {"refusal": "no"}, "finish_reason": "error"}]}
     filtered = {"choices": [{"message": {"content": "x"}, "finish_reason": "content_filter"}]}
     rows = [
         {"request": ask("one"), "text": "1"},

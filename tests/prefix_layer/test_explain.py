@@ -174,6 +174,6 @@ def test_text_is_new_when_nothing_is_alike_behind() -> None:
 def test_edit_is_found_fast_when_texts_are_long() -> None:
     """Long prompts cost no more than their first difference."""
     text = "word " * 40_000
-    edit = first_edit(text + "one" + text, text + "two" + text)
+    edit = first_edit(text + "one " + text, text + "two " + text)
     assert edit is not None
     assert (edit.here, edit.cached, edit.resumes) == ("one", "two", True)

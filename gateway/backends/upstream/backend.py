@@ -14,10 +14,12 @@ import msgspec
 
 from gateway.backends.base import Event, ModelInfo, PartHealth, PartState, Work
 from gateway.backends.chunks import ChunkReader
+from gateway.backends.embeddings import Embedding, EmbedWork
 from gateway.backends.prices import Prices
 from gateway.backends.sse import SseParser
 from gateway.backends.upstream.catalogue import Catalogue
 from gateway.backends.upstream.dispatch import Dispatch, OnAnswer
+from gateway.backends.upstream.embeddings import embed
 from gateway.backends.upstream.policies import POLICIES, Policy
 from gateway.backends.upstream.prefix import prefix_of
 from gateway.backends.upstream.probe import probe
@@ -113,8 +115,7 @@ class UpstreamBackend:
             BackendError: its answer was broken or cut, also after events were given.
         """
         body = _body(work, self._catalogue.target(work.model))
-        headers = {name: work.headers[name] for name in self._relayed if name in work.headers}
-        headers["x-request-id"] = work.request_id
+        headers = {**self._passed_on(work.headers), "x-request-id": work.request_id}
         content = msgspec.json.encode(body)
         begun = self._dispatch.opened(PATHS[work.api], content, headers, prefix_of(body))
         async with begun as exchange:
@@ -132,6 +133,16 @@ class UpstreamBackend:
             for event in reader.end():
                 yield event
             await exchange.drain()
+
+    async def embed(self, work: EmbedWork) -> list[Embedding]:
+        """Return one vector per input, in order.
+
+        Raises:
+            UpstreamStatus: the upstream refused the request.
+            BackendError: it cannot be reached, or its answer was broken.
+        """
+        model, headers = self._catalogue.target(work.model), self._passed_on(work.headers)
+        return await embed(self._dispatch, self.name, model, headers, work)
 
     async def health(self) -> PartHealth:
         """Say whether any replica answers, asked now."""
@@ -154,6 +165,9 @@ class UpstreamBackend:
         while True:
             await asyncio.sleep(every_s)
             await self.refresh(max(PROBE_S, every_s / 2))
+
+    def _passed_on(self, headers: Mapping[str, str]) -> dict[str, str]:
+        return {name: headers[name] for name in self._relayed if name in headers}
 
     async def close(self) -> None:
         """Close every connection; idempotent."""

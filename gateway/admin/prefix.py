@@ -1,0 +1,113 @@
+"""``/admin/prefix``: what the KV prefix cache holds, why it misses; warm, pin, reset."""
+
+from typing import Any
+
+from litestar import Request, delete, get, post
+
+from gateway.admin.query import read_query, take_flag
+from gateway.api.connection import headers_of, parts_of, read_json
+from gateway.auth import PUBLIC, Tenant
+from gateway.backends.explanation import Explanation
+from gateway.backends.local import LocalBackend
+from gateway.backends.local_prefix import PrefixTree
+from gateway.errors import BackendUnavailable, BadRequest
+from gateway.parts import Parts
+from gateway.wire.cache_admin import RowError
+from gateway.wire.openai import check_chat
+from gateway.wire.prefix_admin import ExplainBody, TreeQuery, WarmBody, WarmResult, WarmRow
+from gateway.wire.validation import convert, decode_object
+from prefix_layer import EngineUnavailable
+
+HTTP = Request[Any, Any, Any]
+
+
+@get("/prefix/tree")
+async def tree(request: HTTP) -> PrefixTree:
+    """List the most shared prefixes, most hits first; ``limit`` and ``depth`` bound the list."""
+    query = convert(read_query(request, {"limit", "depth"}), TreeQuery, strict=False)
+    local = _local(parts_of(request.scope))
+    return await local.prefix.tree(limit=query.limit, depth=query.depth)
+
+
+@post("/prefix/explain", status_code=200)
+async def explain(request: HTTP) -> Explanation:
+    """Tell what of a request's prompt is cached, where it parts from it, and why."""
+    parts = parts_of(request.scope)
+    body = convert(decode_object(await _body(request, parts)), ExplainBody)
+    local = _local(parts)
+    chat = _chat(local, body.request, "request")
+    return await local.prefix.explain(chat, Tenant.named(body.tenant or PUBLIC).salt)
+
+
+@post("/prefix/warm", status_code=200)
+async def warm(request: HTTP) -> WarmResult:
+    """Compute prompts ahead of use, pin or unpin them; only what is not cached is computed."""
+    parts = parts_of(request.scope)
+    body = convert(decode_object(await _body(request, parts)), WarmBody)
+    if body.public and body.tenant is not None:
+        raise BadRequest("tenant: a public prompt belongs to no tenant", param="tenant")
+    local = _local(parts)
+    if not local.prefix.is_on:
+        raise BadRequest("prefix caching is off (local.prefix_caching)", param="requests")
+    rows: list[WarmRow] = []
+    errors: list[RowError] = []
+    for at, row in enumerate(body.requests):
+        try:
+            rows.append(await _warm(local, at, row, body))
+        except BadRequest as error:
+            errors.append(RowError(at, error.message, error.param))
+    return WarmResult(
+        warmed=len(rows),
+        computed_tokens=sum(row.computed_tokens for row in rows),
+        cached_tokens=sum(row.cached_tokens for row in rows),
+        results=rows,
+        errors=errors,
+    )
+
+
+@delete("/prefix", status_code=200)
+async def reset(request: HTTP) -> dict[str, Any]:
+    """Forget all cached prompts that no running request uses; ``keep_pinned=1`` spares pins."""
+    query = read_query(request, {"keep_pinned"})
+    keep_pinned = take_flag(query, "keep_pinned")
+    engine = parts_of(request.scope).engine
+    if engine is None:
+        raise BackendUnavailable("no local model is set (local.model)")
+    try:
+        stats = await engine.reset(keep_pinned=keep_pinned)
+    except EngineUnavailable as error:
+        raise BackendUnavailable(f"the local model is not available: {error}") from error
+    return {"blocks": stats.blocks_by_state, "pinned_blocks": stats.num_pinned_blocks}
+
+
+async def _warm(local: LocalBackend, at: int, row: Any, body: WarmBody) -> WarmRow:
+    where = f"requests[{at}]"
+    if not isinstance(row, dict):
+        raise BadRequest(f"{where}: must be an object", param=where)
+    salt = Tenant.named(body.tenant or PUBLIC).salt
+    chat = _chat(local, row, where)
+    warmed = await local.prefix.warm(chat, salt, pin=body.pin, public=body.public)
+    return WarmRow.of(at, warmed)
+
+
+def _local(parts: Parts) -> LocalBackend:
+    if parts.local is None:
+        raise BackendUnavailable("no local model is set (local.model)")
+    return parts.local
+
+
+def _chat(local: LocalBackend, tree: dict[str, Any], where: str) -> dict[str, Any]:
+    """Validate a chat request for the local model; return its body."""
+    chat = check_chat(tree, where)
+    (model,) = local.models()
+    if chat.request.model != model.model_id:
+        raise BadRequest(
+            f"{where}.model: only prompts of the local model {model.model_id} are cached here",
+            param=f"{where}.model",
+        )
+    return chat.body
+
+
+async def _body(request: HTTP, parts: Parts) -> bytes:
+    headers = headers_of(request.scope)
+    return await read_json(request.receive, headers, parts.settings.max_body_bytes)
