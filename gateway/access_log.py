@@ -17,6 +17,7 @@ CLIENT_CLOSED = 499  # nginx's number for a client that went away
 FLUSH_AFTER_S = 0.1
 REQUEST_ID = "request_id"
 OUTCOME = "outcome"
+ANTHROPIC = "/v1/messages"
 NO_SNIFFING = (b"x-content-type-options", b"nosniff")  # stored prompts are never taken for pages
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
@@ -42,7 +43,8 @@ WriteLine = Callable[[AccessLine], None]
 class AccessLog:
     """Passes requests on; adds ``x-request-id`` and ``nosniff``, and writes their line.
 
-    A client's own ``x-request-id`` is kept when it is short and plain.
+    A client's own ``x-request-id`` is kept when it is short and plain. Anthropic's SDKs read theirs
+    from ``request-id``.
     """
 
     def __init__(self, app: ASGIApp, write: WriteLine) -> None:
@@ -63,8 +65,10 @@ class AccessLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                named = (b"x-request-id", request_id)
-                message["headers"] = [*message["headers"], named, NO_SNIFFING]
+                named = [(b"x-request-id", request_id), NO_SNIFFING]
+                if scope["path"].startswith(ANTHROPIC):
+                    named.append((b"request-id", request_id))
+                message["headers"] = [*message["headers"], *named]
             await send(message)
 
         try:

@@ -1,31 +1,65 @@
 """Sequences whose grammars are being compiled. Knows no blocks and no model."""
 
 import time
+from collections import OrderedDict
 from collections.abc import Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
-from llguidance import LLMatcher
-
 from prefix_layer.errors import BadGrammar
-from prefix_layer.grammar import GrammarCompiler
+from prefix_layer.grammar import Matcher, Vocabulary, compile_grammar, load_vocabulary
+from prefix_layer.grammar_check import GrammarChecker
+from prefix_layer.messages import Grammar
 from prefix_layer.sequence import Sequence
 
-TIMEOUT_S = 10.0
+MAX_KEPT = 32  # compiled grammars
+TIMEOUT_S = 15.0
 _NAP_S = 0.02
+
+
+class GrammarCompiler:
+    """Compiles in a thread of its own what was tried elsewhere; keeps what was used last."""
+
+    def __init__(self, model_path: Path, vocab_size: int) -> None:
+        self._model_path = model_path
+        self._vocab_size = vocab_size
+        self._checker = GrammarChecker(model_path, vocab_size)
+        self._kept: OrderedDict[Grammar, Future[Matcher]] = OrderedDict()
+
+    def compile(self, grammar: Grammar) -> Future[Matcher]:
+        """Return a matcher to start sequences with, soon or at once; it raises `BadGrammar`."""
+        if grammar not in self._kept:
+            self._kept[grammar] = self._thread.submit(self._compile, grammar)
+        self._kept.move_to_end(grammar)
+        if len(self._kept) > MAX_KEPT:
+            self._kept.popitem(last=False)
+        return self._kept[grammar]
+
+    @cached_property
+    def _thread(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1, thread_name_prefix="grammar")
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return load_vocabulary(self._model_path, self._vocab_size)
+
+    def _compile(self, grammar: Grammar) -> Matcher:
+        self._checker.check(grammar)
+        return compile_grammar(self._vocabulary, grammar)
 
 
 class _Job(NamedTuple):
     sequence: Sequence
-    compiled: Future[LLMatcher]
+    compiled: Future[Matcher]
     deadline_s: float
 
 
 class Compiling:
     """Holds sequences back until they have a matcher, or a fault.
 
-    A grammar that takes longer than ``timeout_s`` is a fault; the thread it keeps busy is one of
-    the compiler's, so the engine goes on.
+    Waiting longer than ``timeout_s`` is a fault too, as when many hostile grammars come at once.
     """
 
     def __init__(self, compiler: GrammarCompiler, timeout_s: float = TIMEOUT_S) -> None:
@@ -65,12 +99,11 @@ class Compiling:
                 yield sequence, self._equip(sequence, compiled)
             elif time.monotonic() > deadline_s:
                 del self._jobs[request_id]
-                yield sequence, f"it takes longer than {self._timeout_s:g} s to compile"
+                yield sequence, f"it was not compiled within {self._timeout_s:g} s"
 
-    def _equip(self, sequence: Sequence, compiled: Future[LLMatcher]) -> str | None:
+    def _equip(self, sequence: Sequence, compiled: Future[Matcher]) -> str | None:
         try:
-            matcher = compiled.result()
+            sequence.matcher = compiled.result().start(sequence.sampling.stop_token_ids)
         except BadGrammar as error:
             return str(error)
-        sequence.matcher = self._compiler.start(matcher, sequence.sampling.stop_token_ids)
         return None

@@ -10,11 +10,10 @@ from torch import Tensor
 
 from prefix_layer.block_events import BlockListener, EvictedHashes
 from prefix_layer.block_pool import BlockPool
-from prefix_layer.compiling import Compiling
+from prefix_layer.compiling import Compiling, GrammarCompiler
 from prefix_layer.config import EngineConfig
 from prefix_layer.errors import FailureCode, ModelLoadError
 from prefix_layer.eviction import EvictionPolicy, TtlPolicy, make_policy
-from prefix_layer.grammar import GrammarCompiler
 from prefix_layer.kv_cache import PagedKVCache
 from prefix_layer.lean import find_layers, lean_layers
 from prefix_layer.masker import Masker

@@ -1,4 +1,4 @@
-"""Grammars as masks over a vocabulary. The home of llguidance; knows no model and no requests.
+"""Grammars as masks over a vocabulary. The home of llguidance; knows no model and no tensors.
 
 llguidance it is because one Lark grammar can hold free text, JSON Schemas and what triggers them,
 what it cannot do it refuses by name, and it brings nothing along (MIT, one abi3 wheel for every
@@ -8,16 +8,13 @@ pydantic, triton and tvm-ffi; outlines-core 0.2 knows regular languages only. A 
 the model computes the logits it applies to, so the time to compile is what a user waits for.
 """
 
-from collections import OrderedDict
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+import numpy.typing as npt
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
-from torch import Tensor
 
 from prefix_layer.errors import BadGrammar
 from prefix_layer.messages import Grammar
@@ -25,7 +22,6 @@ from prefix_layer.messages import Grammar
 if TYPE_CHECKING:
     from llguidance._lib import JsonCompileOptions
 
-MAX_KEPT = 32  # compiled grammars
 _MAX_ERROR_CHARS = 300
 _LIMITS = LLParserLimits(max_lexer_states=25_000, verbose_errors=False)
 _JSON_OPTIONS: "JsonCompileOptions" = {
@@ -35,13 +31,28 @@ _JSON_OPTIONS: "JsonCompileOptions" = {
 }
 
 
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """A tokenizer's tokens; ``size`` is the width of the logits, which may exceed their number."""
+
+    tokenizer: LLTokenizer
+    size: int
+
+
 class Matcher:
     """Follows one sequence through its grammar; its state is the tokens it has accepted."""
 
     def __init__(self, matcher: LLMatcher, vocab_size: int, stop_token_ids: list[int]) -> None:
         self._matcher = matcher
         self._vocab_size = vocab_size
-        self._stop_ids = torch.tensor(stop_token_ids, dtype=torch.long)
+        self._stop_ids = stop_token_ids
+
+    def start(self, stop_token_ids: list[int]) -> "Matcher":
+        """Return a matcher in this one's state for a sequence that ends on one of these tokens."""
+        return Matcher(self._matcher.deep_copy(), self._vocab_size, stop_token_ids)
 
     @property
     def is_finished(self) -> bool:
@@ -56,13 +67,12 @@ class Matcher:
         error = _one_line(self._matcher.get_error())
         return "no text matches it" if error.startswith("NoExtension") else error
 
-    def allowed(self) -> Tensor:
-        """Return which tokens may come next, bool (vocab_size,); none of them after a fault."""
+    def allowed(self) -> Mask:
+        """Return which tokens may come next, (vocab_size,); none of them after a fault."""
         bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
         if self._matcher.is_error():
-            return torch.zeros(self._vocab_size, dtype=torch.bool)
-        flags = np.unpackbits(bits, count=self._vocab_size, bitorder="little").view(np.bool_)
-        allowed = torch.from_numpy(flags)
+            return np.zeros(self._vocab_size, np.bool_)
+        allowed = np.unpackbits(bits, count=self._vocab_size, bitorder="little").view(np.bool_)
         allowed[self._stop_ids] = self._matcher.is_accepting()
         return allowed
 
@@ -78,52 +88,34 @@ class Matcher:
         return forced
 
 
-class GrammarCompiler:
-    """Compiles in threads of its own and keeps what was used last.
+def load_vocabulary(model_path: Path, size: int) -> Vocabulary:
+    """Read a model folder's tokenizer.
 
-    ``vocab_size`` is the width of the logits, which may exceed the tokenizer's vocabulary.
+    Raises:
+        BadGrammar: there is none, or none that grammars can use.
     """
+    path = model_path / "tokenizer.json"
+    try:
+        return Vocabulary(LLTokenizer(path.read_text(encoding="utf-8"), n_vocab=size), size)
+    except Exception as error:
+        raise BadGrammar(
+            f"this model's tokenizer is of no use to grammars: {_one_line(str(error))}"
+        ) from error
 
-    def __init__(self, model_path: Path, vocab_size: int) -> None:
-        self._model_path = model_path
-        self._vocab_size = vocab_size
-        self._kept: OrderedDict[Grammar, Future[LLMatcher]] = OrderedDict()
 
-    def compile(self, grammar: Grammar) -> Future[LLMatcher]:
-        """Return what `start` takes, soon or at once; it raises `BadGrammar`."""
-        if grammar not in self._kept:
-            self._kept[grammar] = self._threads.submit(self._compile, grammar)
-        self._kept.move_to_end(grammar)
-        if len(self._kept) > MAX_KEPT:
-            self._kept.popitem(last=False)
-        return self._kept[grammar]
+def compile_grammar(vocabulary: Vocabulary, grammar: Grammar) -> Matcher:
+    """Return a matcher at the beginning of the grammar.
 
-    def start(self, compiled: LLMatcher, stop_token_ids: list[int]) -> Matcher:
-        """Return a matcher of a new sequence, which ends on one of ``stop_token_ids``."""
-        return Matcher(compiled.deep_copy(), self._vocab_size, stop_token_ids)
-
-    @cached_property
-    def _threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(2, thread_name_prefix="grammar")
-
-    @cached_property
-    def _tokenizer(self) -> LLTokenizer:
-        path = self._model_path / "tokenizer.json"
-        try:
-            return LLTokenizer(path.read_text(encoding="utf-8"), n_vocab=self._vocab_size)
-        except Exception as error:
-            raise BadGrammar(
-                f"this model's tokenizer is of no use to grammars: {_one_line(str(error))}"
-            ) from error
-
-    def _compile(self, grammar: Grammar) -> LLMatcher:
-        matcher = LLMatcher(self._tokenizer, _source(grammar), log_level=0, limits=_LIMITS)
-        first = Matcher(matcher, self._vocab_size, [])
-        if first.fault is None:
-            first.allowed()
-        if first.fault is not None:
-            raise BadGrammar(first.fault)
-        return matcher
+    Raises:
+        BadGrammar: the grammar is malformed, unsupported, too complex or matches nothing.
+    """
+    matcher = LLMatcher(vocabulary.tokenizer, _source(grammar), log_level=0, limits=_LIMITS)
+    first = Matcher(matcher, vocabulary.size, [])
+    if first.fault is None:
+        first.allowed()
+    if first.fault is not None:
+        raise BadGrammar(first.fault)
+    return first
 
 
 def _source(grammar: Grammar) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+import torch
 from torch import Tensor
 
 from prefix_layer.sampler import NO_MASKS
@@ -20,4 +21,6 @@ class Masker:
         matchers = {s: s.matcher for s in sequences if s.matcher is not None}
         if not matchers:
             return lambda: NO_MASKS
-        return self._thread.submit(lambda: {s: m.allowed() for s, m in matchers.items()}).result
+        return self._thread.submit(
+            lambda: {s: torch.from_numpy(m.allowed()) for s, m in matchers.items()}
+        ).result

@@ -8,7 +8,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 from litestar.types import ExceptionHandlersMap
 
-from gateway.access_log import CLIENT_CLOSED, REQUEST_ID
+from gateway.access_log import ANTHROPIC, CLIENT_CLOSED, REQUEST_ID
 from gateway.api.connection import ClientGone
 from gateway.errors import (
     BackendUnavailable,
@@ -22,7 +22,6 @@ from gateway.errors import (
 from gateway.wire.anthropic.errors import anthropic_envelope, status_of
 
 JSON = "application/json"
-ANTHROPIC = "/v1/messages"
 
 _log = structlog.get_logger(__name__)
 

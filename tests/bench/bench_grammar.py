@@ -21,7 +21,7 @@ from gateway.backends.tool_format import FORMATS
 from gateway.bundled import default_models_dir, prepare
 from prefix_layer.config import EngineConfig
 from prefix_layer.engine import Engine
-from prefix_layer.grammar import GrammarCompiler
+from prefix_layer.grammar import Vocabulary, compile_grammar, load_vocabulary
 from prefix_layer.messages import Generate, Grammar, Sampling
 
 EOS = 2
@@ -78,10 +78,10 @@ def main() -> None:
     options = parser.parse_args()
     folder = options.model or prepare(default_models_dir(os.environ)).chat_path
     timer = Timer(Engine(EngineConfig(folder, dtype="float32", device="cpu")))
-    compiler = GrammarCompiler(folder, timer._engine.ready.vocab_size)
+    vocabulary = load_vocabulary(folder, timer._engine.ready.vocab_size)
     plan = read_plan({"tools": [TOOL]}, FORMATS["hermes"], {})
     assert plan.grammar is not None
-    print_compile_times(compiler, plan.grammar)
+    print_compile_times(vocabulary, plan.grammar)
 
     def sampling(grammar: Grammar | None, num_logprobs: int | None = None) -> Sampling:
         stops = [EOS] if grammar else []
@@ -108,11 +108,10 @@ def main() -> None:
             print(f"batch {size}  {name:18} {1e3 * median:8.1f} ms/token  {ratio:5.2f}× free")
 
 
-def print_compile_times(compiler: GrammarCompiler, tools: Grammar) -> None:
-    compiler.compile(grammar_of({"type": "null"})).result()  # the vocabulary, once
+def print_compile_times(vocabulary: Vocabulary, tools: Grammar) -> None:
     for name, grammar in (("record", grammar_of(RECORD)), ("tools", tools)):
         begin = time.perf_counter()
-        compiler.compile(grammar).result()
+        compile_grammar(vocabulary, grammar)
         size = len(json.dumps(grammar.text))
         print(f"compile {name} ({size} characters): {1e3 * (time.perf_counter() - begin):.1f} ms")
 

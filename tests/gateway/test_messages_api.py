@@ -15,7 +15,7 @@ from gateway.auth import KeyRing
 from gateway.backends.base import Delta, Event
 from gateway.errors import BackendError, BackendUnavailable, ContextTooLong, UpstreamStatus
 from gateway.keys_file import add_key
-from tests.fakes.answers import ANSWERS, CALLED, SAID, STORED, TEXT, USAGE
+from tests.fakes.answers import ANSWERS, CALLED, SAID, STORED, TEXT, USAGE, call, ended
 from tests.fakes.backends import FakeBackend
 from tests.fakes.gateway import MemoryGateway
 from tests.fakes.pipeline import FakePipeline
@@ -147,6 +147,17 @@ async def test_stream_has_one_beginning_and_one_end(name: str) -> None:
     assert starts == stops == list(range(len(BLOCKS[name])))
 
 
+async def test_cut_call_says_what_is_certain_streamed_or_whole() -> None:
+    """A limit in the middle of a call's JSON gives the SDK's partial object in both modes."""
+    script = ended(call(0, name="f", arguments='{"a": 1, "b": {"c": "d'), reason="length")
+    async with asking(script) as client:
+        streamed = joined(events(await client.post(URL, json=body(stream=True))))
+        whole = bare((await client.post(URL, json=body())).json())
+    assert streamed == whole
+    assert whole["content"][0]["input"] == {"a": 1, "b": {}}
+    assert whole["stop_reason"] == "max_tokens"
+
+
 async def test_usage_is_told_from_the_start_when_the_answer_was_cached() -> None:
     """P03: a replay knows the input's tokens before it gives the first one."""
     async with asking(SAID) as client:
@@ -190,7 +201,7 @@ async def test_error_is_in_anthropics_envelope_when_it_comes_first(
     told = response.json()
     assert told["type"] == "error"
     assert told["error"]["type"] == kind
-    assert told["request_id"] == response.headers["x-request-id"]
+    assert told["request_id"] == response.headers["x-request-id"] == response.headers["request-id"]
     assert "secret" not in response.text
 
 
@@ -249,8 +260,8 @@ async def test_answer_of_chat_serves_messages_and_the_other_way_round() -> None:
     assert stored.headers["x-strata-cache"] == other.headers["x-strata-cache"] == "miss"
     assert served.headers["x-strata-cache"] == back.headers["x-strata-cache"] == "exact"
     assert served.json()["content"] == BLOCKS["called"]
-    (call,) = back.json()["choices"][0]["message"]["tool_calls"]
-    assert call["function"] == {"name": "weather", "arguments": '{"city": "Zürich 🌧"}'}
+    (made,) = back.json()["choices"][0]["message"]["tool_calls"]
+    assert made["function"] == {"name": "weather", "arguments": '{"city": "Zürich 🌧"}'}
 
 
 async def test_sdk_reads_every_kind_of_answer() -> None:

@@ -11,7 +11,7 @@ from gateway.backends.plan import read_plan
 from gateway.backends.tokenizer import Tokenizer
 from gateway.backends.tool_format import FORMATS, ToolFormat
 from gateway.errors import BadRequest
-from prefix_layer.grammar import GrammarCompiler
+from prefix_layer.grammar import compile_grammar, load_vocabulary
 from tests.gateway.test_tool_parser import written
 
 EOS = 2
@@ -57,12 +57,12 @@ BAD = [
 def accepts(bundled_chat_model: Path) -> Accepts:
     """Say whether a text is an answer to a request, by the bundled model's tokens."""
     tokenizer = Tokenizer(bundled_chat_model)
-    compiler = GrammarCompiler(bundled_chat_model, 49_152)
+    vocabulary = load_vocabulary(bundled_chat_model, 49_152)
 
     def accepts(form: ToolFormat, body: dict[str, Any], text: str) -> bool:
         plan = read_plan({"tools": TOOLS, **body}, form, {})
         assert plan.grammar is not None
-        matcher = compiler.start(compiler.compile(plan.grammar).result(), [EOS])
+        matcher = compile_grammar(vocabulary, plan.grammar).start([EOS])
         for token_id in tokenizer.encode(text):
             if not matcher.allowed()[token_id]:
                 return False
@@ -165,8 +165,8 @@ def test_special_tokens_are_named_when_they_mark_calls(bundled_chat_model: Path)
     assert plan.grammar is not None
     assert "<[5]>" in plan.grammar.text
     assert "[TOOL_CALLS]" not in plan.grammar.text
-    compiler = GrammarCompiler(bundled_chat_model, 49_152)
-    matcher = compiler.start(compiler.compile(plan.grammar).result(), [EOS])
+    vocabulary = load_vocabulary(bundled_chat_model, 49_152)
+    matcher = compile_grammar(vocabulary, plan.grammar).start([EOS])
     assert matcher.allowed()[5]
     assert not matcher.allowed()[6]
 

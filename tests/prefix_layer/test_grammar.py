@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from prefix_layer.compiling import Compiling
+from prefix_layer.compiling import MAX_KEPT, Compiling, GrammarCompiler
 from prefix_layer.engine import Engine
-from prefix_layer.grammar import MAX_KEPT, GrammarCompiler
+from prefix_layer.errors import BadGrammar
+from prefix_layer.grammar_check import GrammarChecker
 from prefix_layer.messages import Generate, Grammar, Sampling
 from tests.prefix_layer.driving import Answer, drive, make_engine, record
 
@@ -172,16 +173,45 @@ def test_sequence_is_refused_when_nothing_can_end_it(engine: Engine) -> None:
     assert "stop_token_ids" in failed.message
 
 
-def test_sequence_fails_when_compiling_takes_too_long(byte_llama: Path) -> None:
-    """A hostile grammar costs one thread, never the engine."""
+def test_sequence_fails_when_its_turn_to_compile_does_not_come(byte_llama: Path) -> None:
+    """Waiting for a compiler that others keep busy comes to an end."""
     engine = make_engine(byte_llama)
     engine._compiling = Compiling(GrammarCompiler(byte_llama, 320), timeout_s=0.0)
-    slow = schema({"type": "integer", "multipleOf": 99_991})
-    answers = drive(engine, [ask(slow, "slow"), Generate("free", [5, 6], Sampling(4, 0.0))])
+    answers = drive(
+        engine, [ask(schema(POINT), "slow"), Generate("free", [5, 6], Sampling(4, 0.0))]
+    )
     failed = answers["slow"].failed
     assert failed is not None
-    assert "to compile" in failed.message
+    assert "not compiled within" in failed.message
     assert answers["free"].finish_reason == "length"
+
+
+def chain(length: int) -> Grammar:
+    links = {
+        f"d{i}": {"type": "array", "items": {"$ref": f"#/$defs/d{i + 1}"}} for i in range(length)
+    }
+    links[f"d{length}"] = {"type": "null"}
+    return schema({"$ref": "#/$defs/d0", "$defs": links})
+
+
+@pytest.mark.parametrize(
+    ("hostile", "fault"),
+    [
+        (schema({"type": "integer", "multipleOf": 99_999_989}), "longer than 1 s"),
+        (schema({"allOf": [{"type": "string", "pattern": f"a{i}"} for i in range(300)]}), "1 s"),
+        (chain(6000), "too deeply"),
+        (Grammar("lark", "start: " + "(" * 9000 + '"a"' + ")" * 9000), "deeply"),
+    ],
+    ids=["slow", "slow patterns", "deep", "parentheses"],
+)
+def test_grammar_is_refused_when_it_would_hang_or_crash_the_engine(
+    byte_llama: Path, hostile: Grammar, fault: str
+) -> None:
+    """Another process pays for it; the next grammar finds a new one."""
+    checker = GrammarChecker(byte_llama, 320, timeout_s=1.0)
+    with pytest.raises(BadGrammar, match=fault):
+        checker.check(hostile)
+    checker.check(schema(POINT))
 
 
 def test_nothing_is_left_when_a_sequence_is_aborted_while_compiling(byte_llama: Path) -> None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from gateway.answer import Answer
 from gateway.backends.base import Finish, Usage
 from gateway.blocks import Block, blocks_of
+from gateway.wire.anthropic.partial_json import partial_object
 
 _STOP_REASONS = {
     "stop": "end_turn",
@@ -92,9 +93,9 @@ def _content(block: Block) -> dict[str, Any]:
 
 
 def input_of(arguments: str) -> dict[str, Any]:
-    """Return a call's arguments as an object; a limit may have cut their JSON."""
+    """Return a call's arguments as an object; of JSON that a limit has cut, what is certain."""
     try:
         given = json.loads(arguments or "{}")
     except ValueError:
-        given = arguments
+        return partial_object(arguments)
     return given if isinstance(given, dict) else {"arguments": given}

@@ -25,8 +25,8 @@ _TRANSLATED = frozenset(
 )  # fmt: skip
 _DROPPED = frozenset(
     {
-        "cache_control", "context_management", "diagnostics", "speed", "user_profile_id",
-        "workspace_id",
+        "cache_control", "context_management", "diagnostics", "n", "speed", "stream_options",
+        "user_profile_id", "workspace_id",
     }
 )  # fmt: skip
 _REFUSED = ("container", "mcp_servers", "inference_geo")

@@ -18,7 +18,7 @@ _TRANSLATED = frozenset(
 )  # fmt: skip
 _DROPPED = frozenset(
     {
-        "store", "stream_options", "max_tool_calls", "include", "truncation", "metadata",
+        "store", "n", "stream_options", "max_tool_calls", "include", "truncation", "metadata",
         "background", "background_options", "context_management", "access_programs", "image",
         "prompt_cache_options", "prompt_cache_retention",
     }
