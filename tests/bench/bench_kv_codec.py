@@ -6,6 +6,9 @@ Contexts are computed, their KV is rounded in place in each way, and questions g
 Printed: the largest and mean difference of the next token's logits to exact KV, and how many of
 the greedily decoded tokens stay the same.
 
+Measured, SmolLM2-135M fp32, 3 contexts × 2 questions × 16 tokens: a scale per token and head, which
+is what the codec has, 0.160 largest, 0.041 mean, 100% same tokens; per block and head 0.319, 0.057,
+87.5%; keys per channel 0.112, 0.017, 100%, for which scales take 13% of the space instead of 6%.
 """
 
 import argparse
@@ -97,7 +100,8 @@ class Bench:
 
     def round_cached(self, way: Callable[[list[Tensor]], list[Tensor]]) -> None:
         for block in self.engine._pool.index:
-            views = self.engine._views(block.block_id)
+            held = len(block.token_ids)
+            views = [view[:held] for view in self.engine._views(block.block_id)]
             for view, part in zip(views, way(views), strict=True):
                 view.copy_(part)
 

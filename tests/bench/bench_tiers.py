@@ -5,6 +5,12 @@ usage: python -m tests.bench.bench_tiers [MODEL_FOLDER] [--prompt 264] [--reques
 Every pattern has its own share of requests that repeat a prompt which has left the pool. Engines
 take turns at each request. Printed: total time as a ratio to the engine without tiers (below 1 is
 faster), separately for new and repeated prompts, and where the tokens came from.
+
+Measured, SmolLM2-135M fp32, prompts of 136 tokens, 12 requests each, a machine with other work:
+repeated prompts 0.18 to 0.23 of the time in all modes; total 0.58 (host) and 0.63 (disk) at 50%,
+0.49 and 0.42 at 90%; 1.03 to 1.10 at 0%, where engines differ by as much without tiers. For 0% see
+the parts: keeping a block of 16 tokens takes 0.21 ms (host) and 0.58 ms more of the disk's thread,
+loading it 0.35 and 0.13 ms more, computing it 20 ms.
 """
 
 import argparse

@@ -87,9 +87,12 @@ async def test_folder_serves_when_its_engine_was_killed_and_another_joins(
             await asyncio.sleep(0)
             if all(task.done() for task in busy):
                 break
-        assert first.pid is not None
-        os.kill(first.pid, signal.SIGKILL)
+        killed = first.pid
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
         await asyncio.gather(*busy, return_exceptions=True)
+        while first.pid == killed:
+            await asyncio.sleep(0.01)
         dead = folder / "writers" / "0123456789abcdef"
         dead.mkdir()
         (dead / "lock").touch()
