@@ -8,8 +8,9 @@ faster), separately for new and repeated prompts, and where the tokens came from
 
 Measured, SmolLM2-135M fp32, prompts of 136 tokens, 12 requests each, a machine with other work:
 repeated prompts 0.18 to 0.23 of the time in all modes; total 0.58 (host) and 0.63 (disk) at 50%,
-0.49 and 0.42 at 90%; 1.03 to 1.10 at 0%, too noisy a machine to tell from 1. The parts: keeping a block of 16 tokens takes 0.21 ms (host) and 0.58 ms more of the disk's thread,
-loading it 0.35 and 0.13 ms more, computing it about 20 ms.
+0.49 and 0.42 at 90%; 1.03 to 1.10 at 0%, too noisy a machine to tell from 1. The parts: keeping a
+block of 16 tokens takes 0.21 ms (host) and 0.58 ms more of the disk's thread, loading it 0.35 and
+0.13 ms more, computing it about 20 ms.
 """
 
 import argparse
