@@ -1,7 +1,6 @@
 """``/v1/embeddings`` over the bundled model: shapes, order, cache, refusals."""
 
 import base64
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -168,20 +167,6 @@ def test_sdk_gets_floats_when_it_asks_as_it_does(client: Client) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
         sdk.embeddings.create(model=MODEL, input=["a", ""])
     assert refused.value.param == "input[1]"
-
-
-def test_lookups_are_answered_when_many_texts_are_embedded(client: Client) -> None:
-    """A large embeddings request does not push semantic look-ups over their deadline."""
-    client.seed("What is the capital of Spain?")
-    texts = [f"{n} " + "a long text about pebbles " * 60 for n in range(24)]
-    with ThreadPoolExecutor(1) as pool:
-        large = pool.submit(ask, client, texts)
-        seen = []
-        while not large.done():
-            found = client.lookup(client.body(f"Which city is the capital of Spain? {len(seen)}"))
-            seen += [reason["check"] for reason in found["reasons"]]
-    assert large.result().status_code == 200
-    assert "embed" not in seen, "a look-up gave up on its embedding"
 
 
 def test_vectors_are_made_when_semantic_hits_are_switched_off(start_stack: StartStack) -> None:
