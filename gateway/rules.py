@@ -11,7 +11,9 @@ from semantic_layer import CacheControl
 
 Count = Annotated[int, Meta(ge=1)]
 Pattern = Annotated[str, Meta(min_length=1)]
-Namespace = Annotated[str, Meta(min_length=1, max_length=256)]
+Namespace = Annotated[
+    str, Meta(min_length=1, max_length=256, pattern=r"^[^*?\[\]]*$", description="no patterns")
+]
 
 
 @dataclass(frozen=True, slots=True)

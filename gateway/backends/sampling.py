@@ -19,6 +19,14 @@ MAX_STOPS = 4
 MAX_TOP_LOGPROBS = 20
 _SMALLEST_TOP_P = 1e-6
 _INT64 = 2**63
+_NEUTRAL = {  # fields of other engines that would change an answer, with the value that doesn't
+    "min_p": 0,
+    "min_tokens": 0,
+    "repetition_penalty": 1,
+    "length_penalty": 1,
+    "ignore_eos": False,
+    "use_beam_search": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,9 @@ def refuse_unsupported(body: dict[str, Any]) -> None:
     """
     if body.get("functions") and body.get("function_call") != "none":
         raise _unsupported("functions")
+    for name, neutral in _NEUTRAL.items():
+        if body.get(name) not in (None, neutral):
+            raise _unsupported(name)
     if body.get("audio") or any(kind != "text" for kind in body.get("modalities") or []):
         raise _unsupported("modalities")
 

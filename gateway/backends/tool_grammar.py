@@ -14,7 +14,7 @@ from gateway.backends.tool_format import ToolFormat
 from gateway.backends.tool_use import Tool, ToolUse
 from gateway.errors import BadRequest
 
-MAX_CALLS = 32  # of one answer, so that a small model comes to an end
+MAX_CALLS = 16  # of one answer, so that a small model comes to an end
 
 
 def tool_grammar(

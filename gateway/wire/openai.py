@@ -113,6 +113,9 @@ class ChatRequest(Struct, frozen=True):
     user: str | None = None
     metadata: dict[str, str] | None = None
     store: bool | None = None
+    service_tier: str | None = None
+    prompt_cache_key: str | None = None
+    safety_identifier: str | None = None
     strata: StrataField | None = None
 
     @property

@@ -1,6 +1,7 @@
 """JSON bodies in, validated Structs out; a violation becomes a `BadRequest` naming its field."""
 
 import re
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -8,6 +9,8 @@ import msgspec
 from gateway.errors import BadRequest
 
 S = TypeVar("S")
+
+MAX_DEPTH = 128  # of objects and lists in each other: far past any schema, far from Python's limit
 
 _decode = msgspec.json.Decoder().decode
 _AT = re.compile(r" - at (?:`key` in )?`\$\.?(?P<path>[^`]*)`$")
@@ -23,9 +26,31 @@ def decode_json(body: bytes) -> Any:
     if not body:
         raise BadRequest("the request body is empty; expected JSON")
     try:
-        return _decode(body)
+        tree = _decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise BadRequest(f"the request body is not valid JSON: {error}") from None
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
+        _check_depth(tree)
+    return tree
+
+
+def _check_depth(tree: Any) -> None:
+    fields = tree.items() if isinstance(tree, dict) else [(None, tree)]
+    for name, value in fields:
+        level, depth = [value], 1
+        while level:
+            if depth > MAX_DEPTH:
+                problem = f"nested deeper than {MAX_DEPTH} levels"
+                raise BadRequest(f"{name}: {problem}" if name else problem, param=name)
+            level = [inner for outer in level for inner in _inside(outer)]
+            depth += 1
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """Return what a list or object holds; nothing for other values."""
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def decode_object(body: bytes) -> dict[str, Any]:

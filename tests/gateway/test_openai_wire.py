@@ -226,3 +226,18 @@ def test_any_json_in_a_field_is_taken_or_a_bad_request(field: str, value: Any) -
         decode_chat(encoded(**{field: value}))
     except BadRequest as error:
         assert error.param is not None  # noqa: PT017 - both outcomes are right
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_field_is_named_when_it_is_nested_too_deeply(opening: str) -> None:
+    """Depths that parse but would exhaust what reads them later are refused at the door."""
+    closing = {"[": "]", '{"a":': "}"}[opening]
+    for depth, refused in ((60, False), (200, True), (600, True), (900, True)):
+        nested = opening * depth + "1" + closing * depth
+        body = f'{{"model":"m","messages":[{{"role":"user","content":"x"}}],"zz":{nested}}}'
+        if not refused:
+            decode_chat(body.encode())
+            continue
+        with pytest.raises(BadRequest) as caught:
+            decode_chat(body.encode())
+        assert caught.value.param == "zz"

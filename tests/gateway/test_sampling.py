@@ -142,3 +142,15 @@ def test_request_is_refused_when_the_model_cannot_do_it(body: dict[str, Any], pa
 def test_request_passes_when_it_asks_for_plain_text(body: dict[str, Any]) -> None:
     """Asking for nothing special in many words is still asking for text."""
     refuse_unsupported(body)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("min_p", 0.1), ("min_tokens", -1), ("repetition_penalty", 1.2), ("ignore_eos", True)],
+)
+def test_field_is_named_when_the_local_model_would_ignore_it(field: str, value: object) -> None:
+    """What would change an answer elsewhere is refused here, and its neutral value is not."""
+    with pytest.raises(BadRequest) as caught:
+        refuse_unsupported({field: value})
+    assert (caught.value.param, caught.value.code) == (field, "unsupported")
+    refuse_unsupported({"min_p": 0, "min_tokens": 0, "repetition_penalty": 1.0, "ignore_eos": None})

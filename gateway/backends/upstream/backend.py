@@ -175,6 +175,9 @@ class UpstreamBackend:
         await self._client.aclose()
 
 
+_WHOLE_ONLY = ("audio", "prompt_logprobs")  # what engines give only, or differently, in one piece
+
+
 def _headers(api_key: str | None, more: Mapping[str, str]) -> dict[str, str]:
     headers = {
         "content-type": "application/json",
@@ -186,7 +189,7 @@ def _headers(api_key: str | None, more: Mapping[str, str]) -> dict[str, str]:
 
 
 def _body(work: Work, model: str) -> dict[str, Any]:
-    if work.body.get("audio") and not work.body.get("stream"):
+    if not work.body.get("stream") and any(work.body.get(name) for name in _WHOLE_ONLY):
         return {**work.body, "model": model, "stream": False}
     options = {**(work.body.get("stream_options") or {}), "include_usage": True}
     return {**work.body, "model": model, "stream": True, "stream_options": options}

@@ -87,8 +87,13 @@ def _row(given: list[float] | str) -> bytes:
 
 
 def _shares(total: int, inputs: Sequence[str | list[int]]) -> list[int]:
-    """Share tokens out by size, none lost: an upstream counts all inputs together."""
+    """Share tokens out by size, none lost: an upstream counts all inputs together.
+
+    Where there are enough, no input is for nothing.
+    """
+    least = 1 if total >= len(inputs) else 0
     sizes = [len(item.encode()) if isinstance(item, str) else len(item) for item in inputs]
     ends = list(accumulate(sizes))
-    marks = [0, *(total * end // ends[-1] for end in ends)]
-    return [after - before for before, after in pairwise(marks)]
+    rest = total - least * len(inputs)
+    marks = [0, *(rest * end // ends[-1] for end in ends)]
+    return [least + after - before for before, after in pairwise(marks)]

@@ -112,6 +112,19 @@ def check_messages(request: PromptIn) -> None:
     Raises:
         BadRequest: names the field.
     """
+    for at, message in enumerate(request.messages):
+        if message.role == "user" and not message.content:
+            raise wrong(f"messages[{at}].content", "must not be empty")
+    _check_tools(request)
+    thinking = request.thinking
+    if thinking is not None and thinking.type == "enabled":
+        if thinking.budget_tokens is None:
+            raise wrong("thinking.budget_tokens", "is required")
+        if isinstance(request, MessagesRequest) and thinking.budget_tokens >= request.max_tokens:
+            raise wrong("thinking.budget_tokens", "must be less than max_tokens")
+
+
+def _check_tools(request: PromptIn) -> None:
     for at, tool in enumerate(request.tools or ()):
         if tool.type not in (None, "custom"):
             raise wrong(f"tools[{at}].type", f"the tool {tool.type!r} is not one we can run")
@@ -122,12 +135,6 @@ def check_messages(request: PromptIn) -> None:
         raise wrong("tool_choice", "only allowed when tools are given")
     if choice is not None and choice.type == "tool" and choice.name is None:
         raise wrong("tool_choice.name", "is required")
-    thinking = request.thinking
-    if thinking is not None and thinking.type == "enabled":
-        if thinking.budget_tokens is None:
-            raise wrong("thinking.budget_tokens", "is required")
-        if isinstance(request, MessagesRequest) and thinking.budget_tokens >= request.max_tokens:
-            raise wrong("thinking.budget_tokens", "must be less than max_tokens")
 
 
 def wrong(param: str, problem: str) -> BadRequest:
