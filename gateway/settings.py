@@ -91,11 +91,15 @@ class LocalSettings:
     KV that leaves the pool is kept in ``host_kv_bytes`` of memory and ``disk_kv_bytes`` of
     ``kv_dir``, which several engines may share; None is a folder in the data folder.
     ``tool_parser`` is how the model writes tool calls; ``auto`` asks its chat template.
+    ``kv_events`` is where routers hear of blocks: ``off``, a socket's path, or ``on`` for
+    ``kv-events.sock`` in the data folder. ``public_prefixes`` is a file of chat requests, one a
+    line, whose prompts all tenants share.
     """
 
     model: Name = "bundled"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device: Name = "auto"
+    weights: Literal["auto", "int8"] = "auto"
     block_size: Annotated[int, msgspec.Meta(ge=1, le=512)] = 16
     kv_tokens: Count = 32768
     eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "adaptive"
@@ -109,6 +113,8 @@ class LocalSettings:
     max_batch_tokens: Count = 512
     default_max_tokens: Count = 1024
     tool_parser: Literal["auto", ToolParserName] = "auto"
+    kv_events: Name = "off"
+    public_prefixes: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Engine with a KV prefix cache, in a process of its own. Importing this imports no torch."""
 
 from prefix_layer.client import EngineClient, EngineState
-from prefix_layer.config import EngineConfig, EvictionName
+from prefix_layer.config import EngineConfig, EvictionName, weights_name
 from prefix_layer.errors import (
     EngineFailed,
     EngineUnavailable,
@@ -14,6 +14,7 @@ from prefix_layer.eviction import POLICIES, make_policy
 from prefix_layer.explain import Cause, Finding, find_cause
 from prefix_layer.fingerprint import fingerprint_model
 from prefix_layer.hashing import PUBLIC_SALT
+from prefix_layer.kv_memory import DTYPE_BYTES, CodecName, KvMemory, read_kv_memory
 from prefix_layer.messages import (
     EngineStats,
     FinishReason,
@@ -28,20 +29,23 @@ from prefix_layer.messages import (
     TreeNode,
     Warmed,
 )
+from prefix_layer.rates import Rates, measure_rates
 from prefix_layer.trace import (
     SIMULATED,
     Trace,
     count_belady_bound,
+    make_load,
     read_trace,
     replay,
-    simulate,
 )
 
 __all__ = [
+    "DTYPE_BYTES",
     "POLICIES",
     "PUBLIC_SALT",
     "SIMULATED",
     "Cause",
+    "CodecName",
     "EngineClient",
     "EngineConfig",
     "EngineFailed",
@@ -54,9 +58,11 @@ __all__ = [
     "FinishReason",
     "Generate",
     "Grammar",
+    "KvMemory",
     "ModelLoadError",
     "PrefixLayerError",
     "Probed",
+    "Rates",
     "Ready",
     "Sampling",
     "TokenLogprob",
@@ -69,8 +75,11 @@ __all__ = [
     "count_belady_bound",
     "find_cause",
     "fingerprint_model",
+    "make_load",
     "make_policy",
+    "measure_rates",
+    "read_kv_memory",
     "read_trace",
     "replay",
-    "simulate",
+    "weights_name",
 ]

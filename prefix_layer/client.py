@@ -58,7 +58,7 @@ class EngineClient:
     ``program`` is what is spawned. An engine that says nothing for ``hang_timeout_s`` while work
     waits is killed and restarted. ``backoff_s`` is the first pause before a restart; it doubles up
     to ``max_backoff_s`` until an engine becomes ready. A model that cannot be loaded at the first
-    start is ``failed`` for good.
+    start is ``failed`` for good. A restarted engine is given what was pinned or made public again.
     """
 
     def __init__(
@@ -83,6 +83,7 @@ class EngineClient:
         self._connection: Connection | None = None
         self._child: Child | None = None
         self._supervisor: asyncio.Task[None] | None = None
+        self._kept: dict[tuple[bytes, tuple[int, ...]], partial[Warm]] = {}
 
     @property
     def pid(self) -> int | None:
@@ -135,7 +136,10 @@ class EngineClient:
         Raises:
             EngineUnavailable: no engine takes commands now.
         """
-        return await self._ask_soon(partial(Reset, keep_pinned=keep_pinned), EngineStats)
+        stats = await self._ask_soon(partial(Reset, keep_pinned=keep_pinned), EngineStats)
+        if not keep_pinned:
+            self._kept.clear()
+        return stats
 
     async def probe(self, prompt: list[int], salt: bytes) -> Probed:
         """Ask what is cached of a prompt, without using it.
@@ -163,7 +167,13 @@ class EngineClient:
             EngineFailed: the engine gave it up, or may not pin so much.
         """
         question = partial(Warm, prompt=prompt, salt=salt, pin=pin, public=public)
-        return await self._ask(question, Warmed)
+        warmed = await self._ask(question, Warmed)
+        key = (salt, tuple(prompt))
+        if pin or public:
+            self._kept[key] = question
+        elif pin is False:
+            self._kept.pop(key, None)
+        return warmed
 
     async def close(self) -> None:
         """Stop the engine; what is in flight fails. Idempotent."""
@@ -249,7 +259,11 @@ class EngineClient:
             child.remove_folder()
             self._connection = connection
             self._become("ready", "", answer)
-            return _End(await self._watch(child, connection, exited), loaded=True)
+            warming = asyncio.create_task(_warm_again(connection, list(self._kept.values())))
+            try:
+                return _End(await self._watch(child, connection, exited), loaded=True)
+            finally:
+                warming.cancel()
         finally:
             exited.cancel()
             hello.cancel()
@@ -269,3 +283,9 @@ class EngineClient:
             if connection.silent_s > self._hang_timeout_s:
                 child.kill()
                 return f"engine process hung for {connection.silent_s:.0f} s"
+
+
+async def _warm_again(connection: Connection, kept: Sequence[partial[Warm]]) -> None:
+    """Give a new engine what its predecessor had pinned; what it refuses is left out."""
+    for question in kept:
+        await connection.ask(question)

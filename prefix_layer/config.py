@@ -17,6 +17,7 @@ class EngineConfig:
 
     ``kv_tokens`` is the device pool's size in tokens, rounded down to whole blocks;
     ``kv_ttl_s`` is how long cached KV lives without a use, 0 for as long as there is room;
+    ``weights`` int8 rounds them to 8 bits (float32 on a CPU only).
     ``max_batch_tokens`` bounds the tokens of one step, ``max_sequences`` those that run at once.
     ``host_kv_bytes`` and ``disk_kv_bytes`` bound what is kept of KV that leaves the device, 0 for
     nothing; ``kv_dir`` is the disk's folder, which engines may share. ``kv_codec`` is how it is
@@ -34,11 +35,18 @@ class EngineConfig:
     kv_ttl_s: float = 0.0
     prefix_caching: bool = True
     num_threads: int | None = None
+    weights: Literal["auto", "int8"] = "auto"
     host_kv_bytes: int = 0
     disk_kv_bytes: int = 0
     kv_dir: Path | None = None
     kv_codec: CodecName = "none"
     kv_load: Literal["measured", "always"] = "measured"
+    kv_events: Path | None = None
+
+
+def weights_name(dtype: str, config: EngineConfig) -> str:
+    """Name the numbers a model computes with, for its fingerprint."""
+    return dtype if config.weights == "auto" else f"{dtype}+{config.weights}"
 
 
 def encode_config(config: EngineConfig) -> str:

@@ -15,6 +15,7 @@ from prefix_layer.config import EngineConfig
 from prefix_layer.errors import ModelLoadError
 from prefix_layer.eviction import EvictionPolicy, TtlPolicy, make_policy
 from prefix_layer.kv_cache import PagedKVCache
+from prefix_layer.kv_events import KvEvents
 from prefix_layer.lean import find_layers, lean_layers
 from prefix_layer.masker import Masker
 from prefix_layer.messages import (
@@ -80,6 +81,9 @@ class Engine:
         index = PrefixIndex(config.block_size, _kv_fingerprint(self._model, config))
         evicted = EvictedHashes()
         listeners: list[BlockListener] = [evicted]
+        self._events = _open_events(config)
+        if self._events is not None:
+            listeners.append(self._events)
         if self._tiers is not None:
             listeners.append(self._tiers)
         self._pool = BlockPool(num_blocks, index, policy, listeners)
@@ -161,7 +165,10 @@ class Engine:
         if self._tiers is not None:
             self._tiers.saw_step(batch.num_tokens, time.perf_counter() - begin)
         emitted = [self._emit(s, choice) for s, choice in zip(sampled, choices, strict=True)]
-        return [*admitted, *emitted, *map(self._end_warm_up, warm)]
+        ended_warm = [*map(self._end_warm_up, warm)]
+        if self._events is not None:
+            self._events.publish()
+        return [*admitted, *emitted, *ended_warm]
 
     def rest(self) -> None:
         """Use a moment without work to copy reused blocks to the tiers."""
@@ -205,11 +212,17 @@ class Engine:
         if not keep_pinned:
             self._operator.pins.unpin_all()
         self._pool.forget_unused()
+        if self._events is not None:
+            if not len(self._pool.index):
+                self._events.cleared()
+            self._events.publish()
         if self._tiers is not None:
             self._tiers.reset()
 
     def close(self) -> None:
-        """Stop the thread that serves the disk."""
+        """Stop the thread that serves the disk, and tell routers no more."""
+        if self._events is not None:
+            self._events.close()
         if self._tiers is not None:
             self._tiers.close()
 
@@ -331,6 +344,10 @@ def _kv_fingerprint(model: LoadedModel, config: EngineConfig) -> str:
     """Name what a block's KV depends on: KV that was rounded is other KV."""
     lossy = config.kv_codec != "none" and bool(config.host_kv_bytes or config.disk_kv_bytes)
     return f"{model.fingerprint}+{config.kv_codec}" if lossy else model.fingerprint
+
+
+def _open_events(config: EngineConfig) -> KvEvents | None:
+    return None if config.kv_events is None else KvEvents(config.kv_events, config.block_size)
 
 
 def _num_blocks(config: EngineConfig) -> int:

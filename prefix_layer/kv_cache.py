@@ -44,11 +44,12 @@ class LayerShape:
 class StepPlan:
     """Where the rows of one forward pass write their KV, and what they attend to.
 
-    ``slot_mapping`` (rows,) int64.
+    ``slot_mapping`` (rows,) int64. ``only_ends``: logits are wanted of each span's last row alone.
     """
 
     slot_mapping: Tensor
     spans: list[Span]
+    only_ends: bool = False
     seen: dict[tuple[int | None, bool], SingleRows] = field(default_factory=dict)
     rotary: list[Tensor] = field(default_factory=list)
 
@@ -159,7 +160,8 @@ class PagedKVCache:
         """Rotate queries and keys, write KV and attend; needs the kernel.
 
         ``merged`` (rows, num_heads + 2 * num_kv_heads, head_dim) is changed. Returns (rows,
-        num_heads * head_dim), or, for ``ends``, only the last row of every span.
+        num_heads * head_dim), or, for ``ends``, only the last row of every span where no more are
+        wanted.
         """
         assert self._plan is not None, "attend outside of a step"
         assert self.kernel is not None, "no kernel"
@@ -167,8 +169,8 @@ class PagedKVCache:
         self.kernel.rotate(merged, *rotary, self._plan.slot_mapping, pool)
         num_kv_heads = pool[0].shape[1]
         query = merged[:, : -2 * num_kv_heads]
-        alone = len(merged) == len(self._plan.spans)
-        if ends or alone:
+        alone = merged.shape[0] == len(self._plan.spans)
+        if alone or (ends and self._plan.only_ends):
             seen = self._plan.single_rows(options.window, ends=True)
             last = query if alone else query[seen.rows]
             assert options.scaling is not None

@@ -39,7 +39,7 @@ class LeanProduct:
         self, rows: Tensor, norm: Norm | None = None, add_to: Tensor | None = None
     ) -> Tensor:
         """Return the product of the normed rows, plus ``add_to``, which may be overwritten."""
-        if self.narrow is not None and len(rows) <= MAX_ROWS:
+        if self.narrow is not None and rows.shape[0] <= MAX_ROWS:
             return self._kernel.linear(rows, self.narrow, self.bias, norm, add_to)
         rows = rows if norm is None else self._kernel.norm(rows, norm)
         if add_to is not None:
@@ -63,7 +63,7 @@ class LeanGate:
     def __call__(self, rows: Tensor, norm: Norm) -> Tensor:
         """Return the gated product of the normed rows."""
         narrow = self._both.narrow
-        if narrow is not None and len(rows) <= MAX_ROWS:
+        if narrow is not None and rows.shape[0] <= MAX_ROWS:
             return self._kernel.gated(rows, narrow, norm)
         return self._kernel.gate(self._both(rows, norm))
 
@@ -92,14 +92,14 @@ class LeanLayer(nn.Module):
     ) -> Tensor:
         """Return the layer's output (1, rows, hidden_size) for rows of the same shape."""
         rows = hidden_states[0]
-        count = len(rows)
+        count = rows.shape[0]
         merged = self._qkv(rows, self._norms[0]).view(count, -1, self._head_dim)
         rotary = self._cache.rotary(position_embeddings)
         assert rotary[0].shape == (count, self._head_dim), "only whole heads can be rotated"
         attended = self._cache.attend_merged(
             self._index, merged, rotary, self._options, ends=self._is_last
         )
-        wanted = self._cache.last_rows if len(attended) < count else None
+        wanted = self._cache.last_rows if attended.shape[0] < count else None
         rows = self._out(attended, add_to=rows if wanted is None else rows[wanted])
         rows = self._down(self._gate(rows, self._norms[1]), add_to=rows)
         if wanted is not None:

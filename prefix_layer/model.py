@@ -4,6 +4,7 @@ Sizes are observed in a forward pass, never assumed from the configuration.
 """
 
 import inspect
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.utils.logging import disable_progress_bar
 
 from prefix_layer.attention import ATTENTION_NAME, bind_cache, register_attention
-from prefix_layer.config import EngineConfig
+from prefix_layer.config import EngineConfig, weights_name
 from prefix_layer.errors import ModelLoadError, UnsupportedModel
 from prefix_layer.fingerprint import fingerprint_model
+from prefix_layer.int8 import round_weights
 from prefix_layer.kv_cache import LayerShape, ProbeCache
+from prefix_layer.narrow import load_kernel
 
 _DTYPES = {
     "float32": torch.float32,
@@ -28,7 +31,10 @@ _DTYPES = {
 _PAGEABLE_LAYERS = {"full_attention", "sliding_attention"}
 _LENGTH_DEPENDENT_ROPE = {"longrope", "dynamic"}
 _CACHE_ARGUMENTS = ("cache", "past_key_values")
-_BROKEN_FOLDER = (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError)
+_BROKEN_FOLDER = (
+    *(OSError, ValueError, KeyError, IndexError, RuntimeError, ImportError),
+    *(SafetensorError, struct.error),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +69,14 @@ def load_model(config: EngineConfig) -> LoadedModel:
     dtype = _dtype(config.dtype, model_config, device)
     module = _read_weights(folder, dtype).to(device)
     _refuse_foreign_attention(module)
+    if config.weights == "int8":
+        round_weights(module, load_kernel())
     cache_argument = _cache_argument(module)
     text_config = model_config.get_text_config()
     return LoadedModel(
         module=module,
         config=text_config,
-        fingerprint=fingerprint_model(folder, str(dtype)),
+        fingerprint=fingerprint_model(folder, weights_name(str(dtype), config)),
         context_length=_context_length(text_config),
         vocab_size=module.get_input_embeddings().weight.shape[0],
         dtype=dtype,
@@ -104,6 +112,7 @@ def _read_weights(folder: Path, dtype: torch.dtype) -> Any:
             attn_implementation=ATTENTION_NAME,
             local_files_only=True,
             output_loading_info=True,
+            gguf_file=_gguf_file(folder),
         )
     except _BROKEN_FOLDER as error:
         raise ModelLoadError(f"model in {folder} can't be loaded: {_one_line(error)}") from error
@@ -112,6 +121,20 @@ def _read_weights(folder: Path, dtype: torch.dtype) -> Any:
     if missing:
         raise ModelLoadError(f"weights in {folder} lack {len(missing)} tensors, as {missing[0]}")
     return module.eval().requires_grad_(requires_grad=False)
+
+
+def _gguf_file(folder: Path) -> str | None:
+    """Name the GGUF file that holds the weights; None when they lie in another form.
+
+    Raises:
+        ModelLoadError: there are several, and nothing says which.
+    """
+    if any(folder.glob("*.safetensors")) or any(folder.glob("*.bin")):
+        return None
+    names = sorted(path.name for path in folder.glob("*.gguf"))
+    if len(names) > 1:
+        raise ModelLoadError(f"{folder} holds several GGUF files: {', '.join(names)}; leave one")
+    return names[0] if names else None
 
 
 def _device(name: str) -> torch.device:

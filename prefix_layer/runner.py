@@ -50,10 +50,11 @@ class Runner:
             for begin, stop in span.runs_between(start, end):
                 slots += range(begin, stop)
             spans.append(span)
-        self._cache.begin(StepPlan(self._tensor(slots), spans))
+        asked = any(chunk.sequence.wants_prompt_logits for chunk in chunks)
+        self._cache.begin(StepPlan(self._tensor(slots), spans, only_ends=not asked))
         wanted = [_rows(chunk, span) for chunk, span in zip(chunks, spans, strict=True)]
         logits = self._forward(token_ids, positions, [row for rows in wanted for row in rows])
-        if len(logits) == len(chunks):
+        if not asked:
             return logits
         each = torch.split(logits, [len(rows) for rows in wanted])
         for chunk, rows in zip(chunks, each, strict=True):

@@ -16,7 +16,7 @@ from prefix_layer.sequence import Sequence
 
 _WINDOW = 16
 _MAX_PASSED_OVER = 8
-_WORTH_WAITING_TOKENS = 32
+_WORTH_WAITING_TOKENS = 32  # computed twice, by all newcomers of a step together
 _PREFETCHED = 4
 
 
@@ -129,15 +129,18 @@ class Scheduler:
 
     def _admit(self, chunks: dict[Sequence, Chunk]) -> None:
         computing = self._hashes_under_way()
+        num_twice = 0
         for sequence in self._admission_order():
             budget = self._budget(chunks)
             if not budget or len(self.running) >= self._max_sequences:
                 return
             match = self._cache.match(sequence)
-            if self._worth_waiting(sequence, match, computing):
+            shared = self._num_under_way(sequence, match, computing)
+            if num_twice + shared >= _WORTH_WAITING_TOKENS:
                 continue
             if not self._cache.admit(sequence, match, spare=len(self.running)):
                 return
+            num_twice += shared
             self.waiting.remove(sequence)
             self.running.append(sequence)
             self.num_reused_tokens += sequence.num_computed_tokens
@@ -167,14 +170,14 @@ class Scheduler:
             for own_hash in sequence.block_hashes[sequence.num_shared_blocks :]
         }
 
-    def _worth_waiting(self, sequence: Sequence, match: PrefixMatch, computing: set[bytes]) -> bool:
-        """Say whether enough of what the sequence misses is being computed by another one."""
+    def _num_under_way(self, sequence: Sequence, match: PrefixMatch, computing: set[bytes]) -> int:
+        """Count the tokens that the sequence misses and another one is computing right now."""
         shared = len(match.blocks) * self._block_size - match.num_tokens
         for own_hash in sequence.block_hashes[len(match.blocks) :]:
             if own_hash not in computing:
                 break
             shared += self._block_size
-        return shared >= _WORTH_WAITING_TOKENS
+        return max(shared, 0)
 
     def _budget(self, chunks: dict[Sequence, Chunk]) -> int:
         return self._max_batch_tokens - sum(chunk.num_tokens for chunk in chunks.values())

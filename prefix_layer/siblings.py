@@ -4,11 +4,11 @@ In lexicographic order the block that shares the longest run of leading tokens w
 next to the query's own place, so two comparisons find it among any number of siblings.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prefix_layer.block import Block
+from prefix_layer.sorted_blocks import SortedBlocks
 
 _Group = tuple[Block | None, bytes, int]
 
@@ -25,23 +25,20 @@ class Siblings:
     """All indexed blocks, grouped by parent, salt and first token."""
 
     def __init__(self) -> None:
-        self._groups: dict[_Group, list[Block]] = {}
+        self._groups: dict[_Group, SortedBlocks] = {}
 
     def __len__(self) -> int:
         return sum(len(group) for group in self._groups.values())
 
     def add(self, block: Block) -> None:
         """Put an indexed block in its place."""
-        group = self._groups.setdefault(_group_of(block), [])
-        group.insert(_place(group, block.token_ids), block)
+        self._groups.setdefault(_group_of(block), SortedBlocks()).add(block)
 
     def remove(self, block: Block) -> None:
         """Take a block out that is still indexed."""
         key = _group_of(block)
         group = self._groups[key]
-        place = _place(group, block.token_ids)
-        assert group[place] is block, f"{block} is out of order"
-        del group[place]
+        group.remove(block)
         if not group:
             del self._groups[key]
 
@@ -54,24 +51,17 @@ class Siblings:
         group = self._groups.get((parent, salt, token_ids[0]))
         if group is None:
             return None
-        place = _place(group, tuple(token_ids))
-        neighbours = group[max(place - 1, 0) : place + 1]
+        neighbours = [block for block in group.around(tuple(token_ids)) if block is not None]
         shared = [PartialBlock(b, _num_common(b.token_ids, token_ids)) for b in neighbours]
         return max(shared, key=lambda partial: partial.num_tokens)
 
     def before(self, block: Block) -> Block | None:
         """Give the sibling that stands right before; one that the block continues stands there."""
-        group = self._groups[_group_of(block)]
-        place = _place(group, block.token_ids)
-        return group[place - 1] if place else None
+        return self._groups[_group_of(block)].around(block.token_ids)[0]
 
 
 def _group_of(block: Block) -> _Group:
     return block.parent, block.salt, block.token_ids[0]
-
-
-def _place(group: list[Block], token_ids: tuple[int, ...]) -> int:
-    return bisect_left(group, token_ids, key=lambda block: block.token_ids)
 
 
 def _num_common(a: Sequence[int], b: Sequence[int]) -> int:

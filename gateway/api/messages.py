@@ -31,7 +31,11 @@ COUNT_ROUTE = f"{ROUTE}/count_tokens"
 _RENAMED = {
     "stop": "stop_sequences",
     "max_completion_tokens": "max_tokens",
+    "response_format.json_schema.schema": "output_config.format.schema",
+    "response_format.json_schema": "output_config.format",
     "response_format": "output_config.format",
+    "tools[].function.parameters": "tools[].input_schema",
+    "tools[].function": "tools[]",
     "reasoning_effort": "output_config.effort",
     "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
 }

@@ -17,6 +17,11 @@ ANTHROPIC = "/v1/messages"
 STATUSES = (400, 401, 403, 404, 405, 413, 415, 429, 500, 502, 503, 504)
 
 _TEXT = {"type": "string"}
+_EVENT = {  # of each event, as generators read it
+    "type": "object",
+    "required": ["data"],
+    "properties": {"data": _TEXT, "event": _TEXT},
+}
 _MAYBE_TEXT = {"type": ["string", "null"]}
 _ERRORS = {
     "Error": {
@@ -84,7 +89,7 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
 def _operation(path: str, spec: dict[str, Any]) -> dict[str, Any]:
     responses = {**spec["responses"]}
     if path in STREAMED:
-        content = {**responses["200"]["content"], "text/event-stream": {"schema": _TEXT}}
+        content = {**responses["200"]["content"], "text/event-stream": {"schema": _EVENT}}
         responses["200"] = {**responses["200"], "content": content}
     if path == READY:
         responses["503"] = {**responses["200"], "description": "Nothing could be answered"}

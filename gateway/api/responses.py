@@ -36,7 +36,9 @@ HTTP = Request[Any, Any, Any]
 
 _RENAMED = {
     "max_completion_tokens": "max_output_tokens",
+    "response_format.json_schema": "text.format",
     "response_format": "text.format",
+    "tools[].function": "tools[]",
     "reasoning_effort": "reasoning.effort",
     "verbosity": "text.verbosity",
     "logprobs": "include",

@@ -40,6 +40,7 @@ from prefix_layer import (
     Sampling,
     Tokens,
     fingerprint_model,
+    weights_name,
 )
 
 P = ParamSpec("P")
@@ -249,7 +250,7 @@ class LocalBackend:
 def _fingerprint(folder: Path, client: EngineClient) -> str:
     config = client.config
     try:
-        weights = fingerprint_model(folder, f"{config.dtype}@{config.device}")
+        weights = fingerprint_model(folder, weights_name(f"{config.dtype}@{config.device}", config))
         return f"{weights}-{fingerprint_text_files(folder)}"
     except (OSError, ValueError) as error:
         raise BackendUnavailable(f"no usable model in {folder}: {error}") from error

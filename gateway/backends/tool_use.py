@@ -51,7 +51,8 @@ def read_tool_use(body: dict[str, Any]) -> ToolUse | None:
     names = [tool.name for tool in tools]
     if doubled := next((name for name in names if names.count(name) > 1), None):
         raise BadRequest(f"tools has two functions named {doubled!r}", param="tools")
-    callable_names, required = _read_choice(body.get("tool_choice"), names)
+    choice = body.get("tool_choice")
+    callable_names, required = _read_choice(choice, names)
     parallel = body.get("parallel_tool_calls")
     if parallel is not None and not isinstance(parallel, bool):
         raise BadRequest("parallel_tool_calls must be true or false", param="parallel_tool_calls")
@@ -61,7 +62,7 @@ def read_tool_use(body: dict[str, Any]) -> ToolUse | None:
         tuple(tool for tool in tools if tool.name in callable_names),
         [_shown(definition) for definition in definitions],
         required,
-        parallel is not False,
+        parallel is not False and not _is_named(choice),
     )
 
 
@@ -104,6 +105,11 @@ def _read_choice(choice: Any, names: list[str]) -> tuple[list[str], bool]:
         "tool_choice must be none, auto, required or the function of a given tool",
         param="tool_choice",
     )
+
+
+def _is_named(choice: Any) -> bool:
+    """Say whether the choice is one function: then it is called once."""
+    return isinstance(choice, dict) and choice.get("type") == "function"
 
 
 def _allowed(tool: Any, names: list[str]) -> str:

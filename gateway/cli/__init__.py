@@ -8,9 +8,11 @@ COMMANDS = {
     "serve": "gateway.cli.serve:serve",
     "models": "gateway.cli.models:models",
     "keys": "gateway.cli.keys:keys",
+    "warm": "gateway.cli.warm:warm",
     "import": "gateway.cli.transfer:import_entries",
     "export": "gateway.cli.transfer:export_entries",
     "trace": "gateway.cli.trace:trace",
+    "analyze": "gateway.cli.analyze:analyze",
 }
 
 

@@ -61,9 +61,17 @@ class AdminClient:
                 return
             query["cursor"] = page["cursor"]
 
-    def _ask(self, method: str, **request: Any) -> Row:
+    def warm(self, requests: Sequence[Row], how: Row) -> Row:
+        """Compute the prompts of a batch of chat requests; returns counts and errors by index.
+
+        Raises:
+            AdminApiError: the gateway could not be asked, or refused the batch.
+        """
+        return self._ask("POST", "/admin/prefix/warm", json={"requests": list(requests), **how})
+
+    def _ask(self, method: str, route: str = "/admin/cache/entries", **request: Any) -> Row:
         try:
-            response = self._http.request(method, "/admin/cache/entries", **request)
+            response = self._http.request(method, route, **request)
         except (httpx.TransportError, httpx.UnsupportedProtocol) as error:
             raise AdminApiError(
                 f"no gateway answers on {self._url} ({error}); start one by `strata serve`, "

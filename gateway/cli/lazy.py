@@ -11,11 +11,19 @@ import click
 
 from gateway.bundled import BundledModelError
 from gateway.cli.errors import AdminApiError
+from gateway.errors import StrataError
 from gateway.keys_file import KeysFileError
 from gateway.settings import SettingsError
-from prefix_layer import TraceError
+from prefix_layer import PrefixLayerError
 
-USER_ERRORS = (AdminApiError, BundledModelError, KeysFileError, SettingsError, TraceError)
+USER_ERRORS = (
+    AdminApiError,
+    BundledModelError,
+    KeysFileError,
+    SettingsError,
+    StrataError,
+    PrefixLayerError,
+)
 
 
 class LazyGroup(click.Group):

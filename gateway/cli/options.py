@@ -14,6 +14,7 @@ config_option = click.option(
     help="Settings file.  [default: $STRATA_CONFIG, else strata.toml]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+url_option = click.option("--url", help="The gateway.  [default: host and port of the settings]")
 models_dir_option = click.option(
     "--models-dir",
     type=click.Path(path_type=Path, file_okay=False),

@@ -1,11 +1,13 @@
 """Work that takes a while, shown on stderr: a live line on a terminal, plain lines elsewhere."""
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import BinaryIO
 
 from rich.console import Console
 from rich.progress import Progress as LiveLine
-from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn, wrap_file
 
 Progress = Callable[[str], None]
 
@@ -21,3 +23,15 @@ def narrated() -> Iterator[Progress]:
     with LiveLine(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=None)
         yield lambda text: progress.update(task, description=text)
+
+
+@contextmanager
+def reading(file: BinaryIO, doing: str) -> Iterator[Iterable[bytes]]:
+    """Give the file's lines, with a bar on a terminal for as far as they have been read."""
+    console = Console(stderr=True)
+    if not console.is_terminal or not file.seekable():
+        yield file
+        return
+    size = os.fstat(file.fileno()).st_size
+    with wrap_file(file, size, description=doing, console=console) as lines:
+        yield lines

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gateway.cli.chart import draw_chart
+from gateway.cli.chart_file import check_kind, write_chart
 from gateway.cli.options import json_option
 from gateway.cli.output import print_table
 from gateway.cli.progress import Progress, narrated
@@ -16,10 +16,10 @@ from prefix_layer import (
     Trace,
     TraceError,
     count_belady_bound,
+    make_load,
     make_policy,
     read_trace,
     replay,
-    simulate,
 )
 
 _QUIET_REQUESTS = 2000  # a replay of fewer takes less than 2 s
@@ -36,7 +36,8 @@ class Share:
 
 
 @click.command("trace")
-@click.argument("source", metavar=f"FILE|{'|'.join(SIMULATED)}")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--simulate", type=click.Choice(SIMULATED), help="A made-up load in place of a file.")
 @click.option(
     "--policy",
     "policies",
@@ -57,11 +58,14 @@ class Share:
 @click.option("--requests", type=click.IntRange(min=1), default=10_000, help="Of a simulated load.")
 @click.option("--seed", type=int, default=0, help="Of a simulated load.")
 @click.option(
-    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the shares to this SVG."
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw the shares to this .svg or .png.",
 )
 @json_option
 def trace(
-    source: str,
+    file: Path | None,
+    simulate: str | None,
     policies: tuple[str, ...],
     sizes: tuple[int, ...],
     requests: int,
@@ -75,9 +79,13 @@ def trace(
     FILE holds JSON lines with hash_ids, the ids of a prompt's blocks in order. The optimum is
     Belady's rule without the tree's constraints: an upper bound.
     """
-    loaded = simulate(source, requests, seed) if source in SIMULATED else read_trace(Path(source))
+    if (file is None) == (simulate is None):
+        raise click.UsageError("name a FILE, or a load by --simulate")
+    if plot is not None:
+        check_kind(plot)
+    loaded = read_trace(file) if file else make_load(str(simulate), requests, seed)
     if not loaded.num_blocks:
-        raise TraceError(f"{source}: no blocks")
+        raise TraceError(f"{loaded.name}: no blocks")
     names = list(POLICIES) if "all" in policies else list(dict.fromkeys(policies))
     with narrated() as tell:
         shares = [
@@ -86,7 +94,7 @@ def trace(
             for share in _measure(loaded, names, num_blocks, tell)
         ]
     if plot is not None:
-        _write_chart(plot, loaded.name, shares)
+        write_chart(plot, loaded.name, _lines(shares))
     _show(loaded, shares, as_json=as_json)
 
 
@@ -104,14 +112,11 @@ def _measure(loaded: Trace, names: list[str], num_blocks: int, tell: Progress) -
     return shares
 
 
-def _write_chart(path: Path, title: str, shares: list[Share]) -> None:
+def _lines(shares: list[Share]) -> dict[str, list[tuple[int, float]]]:
     lines: dict[str, list[tuple[int, float]]] = {}
     for share in shares:
         lines.setdefault(share.policy, []).append((share.blocks, share.hit_share))
-    try:
-        path.write_text(draw_chart(title, lines), encoding="utf-8")
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror}") from error
+    return lines
 
 
 def _show(loaded: Trace, shares: list[Share], *, as_json: bool) -> None:

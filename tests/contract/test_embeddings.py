@@ -1,7 +1,6 @@
 """``/v1/embeddings`` over the bundled model: shapes, order, cache, refusals."""
 
 import base64
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -10,6 +9,7 @@ import openai
 import pytest
 
 from tests.contract.client import CHAT_MODEL, Client, until
+from tests.contract.conftest import StartStack
 
 MODEL = "multilingual-e5-small"
 TEXTS = ["What is the capital of France?", "怎样煮鸡蛋？", "晚安🌙 café"]
@@ -169,15 +169,10 @@ def test_sdk_gets_floats_when_it_asks_as_it_does(client: Client) -> None:
     assert refused.value.param == "input[1]"
 
 
-def test_lookups_are_answered_when_many_texts_are_embedded(client: Client) -> None:
-    """A large embeddings request does not push semantic look-ups over their deadline."""
-    client.seed("What is the capital of Spain?")
-    texts = [f"{n} " + "a long text about pebbles " * 60 for n in range(24)]
-    with ThreadPoolExecutor(1) as pool:
-        large = pool.submit(ask, client, texts)
-        seen = []
-        while not large.done():
-            found = client.lookup(client.body(f"Which city is the capital of Spain? {len(seen)}"))
-            seen += [reason["check"] for reason in found["reasons"]]
-    assert large.result().status_code == 200
-    assert "embed" not in seen, "a look-up gave up on its embedding"
+def test_vectors_are_made_when_semantic_hits_are_switched_off(start_stack: StartStack) -> None:
+    """The model is loaded at the first request that asks for it."""
+    bare = start_stack(LOCAL__MODEL="none", SEMANTIC__ENABLED="off")
+    caller = Client(bare.url)
+    assert vectors(ask(caller, TEXTS)).shape == (3, 384)
+    until_cached(caller, TEXTS)
+    caller.close()

@@ -34,6 +34,16 @@ CHECKS = [
 ]
 EXAMPLES = 12
 FEW_TOKENS = 3
+SOUND = {
+    "messages": [{"role": "user", "content": "Hi"}],
+    "prompt": "Hi",
+    "input": "Hi",
+    "tool_choice": None,
+    "tools": None,
+    "top_logprobs": None,
+    "stream_options": None,
+    "previous_response_id": None,
+}
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
@@ -79,13 +89,18 @@ def described() -> Iterator[schemathesis.APIOperation]:
 
 
 def aimed(body: Any, number: int) -> Any:
-    """Point a generated request at a model that exists, three of four at the upstream's."""
+    """Point a generated request at a model that exists, three of four at the upstream's.
+
+    Every other one gets a sound question, so that its other fields are what is tried.
+    """
     if not isinstance(body, dict):
         return body
     embeds = "input" in body and "messages" not in body and "encoding_format" in body
     local = "multilingual-e5-small" if embeds else CHAT_MODEL
     if isinstance(body.get("model"), str):
         body = {**body, "model": local if number % 4 == 0 else "stub-model"}
+    if number % 2:
+        body = {**body, **{name: value for name, value in SOUND.items() if name in body}}
     for name in LIMITS:
         if isinstance(body.get(name), int) and body[name] > FEW_TOKENS:
             body = {**body, name: FEW_TOKENS}

@@ -9,7 +9,16 @@ import pytest
 
 from tests.contract.client import parse_stream, until
 from tests.contract.conftest import Relay
-from tests.fakes.upstream import DONE, Answer, Call, FakeUpstream, event, refusal, usage
+from tests.fakes.upstream import (
+    DONE,
+    Answer,
+    Call,
+    FakeUpstream,
+    event,
+    refusal,
+    usage,
+    whole,
+)
 
 
 def piece(text: str, *, index: int = 0, finish: str | None = None, **more: Any) -> bytes:
@@ -80,10 +89,25 @@ def test_every_prompt_needs_its_finish_when_the_upstream_answers_several(
     """Two prompts with two choices are four; three finished ones are a broken answer."""
     parts = [piece(f"t{index}", index=index, finish="stop") for index in range(4)]
     upstream.script = lambda _: Answer([*parts, DONE])
-    whole = ask(relay, "/v1/completions", prompt=["a", "b"], n=2)
-    assert [choice["text"] for choice in whole.json()["choices"]] == ["t0", "t1", "t2", "t3"]
+    four = ask(relay, "/v1/completions", prompt=["a", "b"], n=2)
+    assert [choice["text"] for choice in four.json()["choices"]] == ["t0", "t1", "t2", "t3"]
     upstream.script = lambda _: Answer([*parts[:3], DONE])
     assert ask(relay, "/v1/completions", prompt=["a", "c"], n=2).status_code == 502
+
+
+def test_sound_is_asked_for_whole_when_the_client_wants_it_whole(
+    relay: Relay, upstream: FakeUpstream
+) -> None:
+    """Upstreams stream sound in other formats than they send it whole."""
+    audio = {"id": "a1", "data": "UklGRg==", "transcript": "Hi.", "expires_at": 9}
+    upstream.script = lambda _: whole("", audio=audio)
+    fields = {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}}
+    first = relay.seed("Say hi.", **fields).json()
+    assert upstream.calls[0].body["stream"] is False
+    assert first["choices"][0]["message"]["audio"] == audio
+    again = relay.answer("Say hi.", **fields)
+    assert again.headers["x-strata-cache"] == "exact"
+    assert again.json()["choices"] == first["choices"]
 
 
 def embedded(call: Call) -> Answer:

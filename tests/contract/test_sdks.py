@@ -262,6 +262,24 @@ def test_tools_make_a_round_trip(relayed: Any, kind: Any, upstream: FakeUpstream
     assert call.body["tool_choice"] == "required"
 
 
+def test_local_model_calls_the_tool_it_must(local: Any, kind: Any) -> None:
+    """A forced call has arguments of its schema, the same streamed, whole and cached."""
+    described = {"name": "weather", "description": "Tells the weather of a city."}
+    if kind is Messages:
+        tools: list[dict[str, Any]] = [{**described, "input_schema": WEATHER}]
+        choice: Any = {"type": "tool", "name": "weather", "disable_parallel_tool_use": True}
+        fields: dict[str, Any] = {"max_tokens": 48}
+    else:
+        tools = [{"type": "function", **described, "parameters": WEATHER, "strict": True}]
+        choice = {"type": "function", "name": "weather"}
+        fields = {"max_output_tokens": 48, "parallel_tool_calls": False}
+    asked = {"tools": tools, "tool_choice": choice, **fields}
+    streamed_ = local.stream("What is the weather in Rome?", **asked)[1]
+    assert local.ask("What is the weather in Rome?", **asked) == streamed_
+    assert streamed_[1] == [("weather", {"city": "Rome"})]
+    assert streamed_[2] in ("tool_use", "completed")
+
+
 def test_results_of_tools_reach_the_model_in_place(
     relay_stack: Stack, upstream: FakeUpstream
 ) -> None:

@@ -18,6 +18,7 @@ class FakeAdminApi:
         self.batches: list[list[dict[str, Any]]] = []
         self.entries: list[dict[str, Any]] = []
         self.queries: list[dict[str, str]] = []
+        self.warmed: list[dict[str, Any]] = []
         self.url = ""
 
     def store(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -28,6 +29,18 @@ class FakeAdminApi:
             if "bad" in row
         ]
         return {"imported": len(rows) - len(errors), "ids": [], "errors": errors}
+
+    def warm(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.warmed.append(body)
+        rows = body["requests"]
+        errors = [
+            {"index": i, "message": "bad row", "param": "x"}
+            for i, r in enumerate(rows)
+            if "bad" in r
+        ]
+        good = len(rows) - len(errors)
+        counts = {"warmed": good, "computed_tokens": 7 * good, "cached_tokens": 3 * good}
+        return {**counts, "results": [], "errors": errors}
 
     def browse(self, query: dict[str, str]) -> dict[str, Any]:
         self.queries.append(query)
@@ -44,7 +57,8 @@ def serving(api: FakeAdminApi) -> Iterator[FakeAdminApi]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            self._answer(lambda: api.store(json.loads(body)))
+            take = api.warm if self.path.startswith("/admin/prefix/warm") else api.store
+            self._answer(lambda: take(json.loads(body)))
 
         def do_GET(self) -> None:
             self._answer(lambda: api.browse(dict(parse_qsl(urlsplit(self.path).query))))

@@ -64,4 +64,4 @@ ANSWERS = {
     "interleaved": INTERLEAVED,
     "silent call": SILENT_CALL,
 }
-STORED = set(ANSWERS) - {"refused", "filtered"}
+STORED = set(ANSWERS) - {"filtered"}

@@ -1,6 +1,7 @@
 """``strata trace``: figures for people and programs, a chart, one line on bad input."""
 
 import json
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -9,6 +10,8 @@ from click.testing import CliRunner, Result
 
 from gateway.cli import strata
 from prefix_layer import POLICIES
+
+SHORT = ("--simulate", "zipf", "--requests", "5")
 
 
 def run(*arguments: str) -> Result:
@@ -39,7 +42,7 @@ def test_shares_are_printed_as_json_when_asked_for(file: Path) -> None:
 
 def test_every_policy_is_shown_when_none_is_named() -> None:
     """A simulated load needs no file."""
-    result = run("zipf", "--requests", "200", "--blocks", "300")
+    result = run("--simulate", "zipf", "--requests", "200", "--blocks", "300")
     assert result.exit_code == 0, result.output
     assert [line.split()[1] for line in result.stdout.splitlines()[1:]] == [*POLICIES, "optimum"]
 
@@ -57,7 +60,17 @@ def test_chart_has_a_line_per_policy_when_plotted(file: Path, tmp_path: Path) ->
 
 def test_progress_goes_to_stderr_when_the_trace_is_long() -> None:
     """Figures alone stand on standard output."""
-    result = run("temporal", "--requests", "2500", "--blocks", "500", "--policy", "lru", "--json")
+    result = run(
+        "--simulate",
+        "temporal",
+        "--requests",
+        "2500",
+        "--blocks",
+        "500",
+        "--policy",
+        "lru",
+        "--json",
+    )
     assert "lru, 500 blocks" in result.stderr
     json.loads(result.stdout)
 
@@ -66,9 +79,15 @@ def test_progress_goes_to_stderr_when_the_trace_is_long() -> None:
     ("arguments", "message"),
     [
         (["none.jsonl"], "none.jsonl: No such file"),
-        (["zipf", "--policy", "magic"], "magic"),
-        (["zipf", "--blocks", "0"], "0 is not in the range"),
-        (["zipf", "--requests", "5", "--plot", "/no/such/plot.svg"], "/no/such/plot.svg: No such"),
+        ([*SHORT, "--plot", "plot.gif"], "plot.gif: a chart is written as .svg or .png"),
+        ([], "name a FILE, or a load by --simulate"),
+        (["a.jsonl", "--simulate", "zipf"], "name a FILE, or a load by --simulate"),
+        (["--simulate", "zipf", "--policy", "magic"], "magic"),
+        (["--simulate", "zipf", "--blocks", "0"], "0 is not in the range"),
+        (
+            ["--simulate", "zipf", "--requests", "5", "--plot", "/no/such/plot.svg"],
+            "/no/such/plot.svg: No such",
+        ),
     ],
 )
 def test_bad_input_ends_with_one_line(arguments: list[str], message: str) -> None:
@@ -77,3 +96,13 @@ def test_bad_input_ends_with_one_line(arguments: list[str], message: str) -> Non
     assert result.exit_code != 0
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
     assert message in line
+
+
+def test_png_names_what_it_needs_when_matplotlib_is_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any work is done, with the way to get it."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = run(*SHORT, "--plot", str(tmp_path / "plot.png"))
+    assert result.exit_code != 0
+    assert "Error: a .png needs matplotlib: pip install" in result.stderr

@@ -142,7 +142,6 @@ async def test_both_numbers_are_named_when_the_prompt_is_too_long(
     [
         {"messages": []},
         {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},
-        {"tools": [{"type": "function", "function": {"name": "f"}}]},
         {"logit_bias": {"49152": 1}},
         {"max_tokens": 0},
     ],

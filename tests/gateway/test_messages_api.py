@@ -214,6 +214,10 @@ async def test_error_of_the_backend_names_the_field_as_the_caller_wrote_it() -> 
         ("messages[2].tool_call_id", "messages[1].content[0]"),
         ("messages", "messages"),
         ("max_completion_tokens", "max_tokens"),
+        ("tools[3].function.parameters.properties", "tools[3].input_schema.properties"),
+        ("tools[3].function.name", "tools[3].name"),
+        ("response_format.json_schema.schema", "output_config.format.schema"),
+        ("temperature", "temperature"),
     ):
         error = ContextTooLong(f"{param} is wrong", param=param)
         result = {"type": "tool_result", "tool_use_id": "k"}

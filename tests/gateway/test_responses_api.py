@@ -288,7 +288,8 @@ async def test_error_names_the_field_as_the_caller_wrote_it(stream: bool) -> Non
         ("messages[0].content", "instructions"),
         ("messages[1].content", "input[0].content"),
         ("max_completion_tokens", "max_output_tokens"),
-        ("response_format.json_schema", "text.format.json_schema"),
+        ("response_format.json_schema.schema", "text.format.schema"),
+        ("tools[0].function.parameters", "tools[0].parameters"),
     ):
         pipeline = FakePipeline(error=ContextTooLong(f"{param} is wrong", param=param))
         async with MemoryGateway(FakeBackend([])).client(pipeline=pipeline) as client:

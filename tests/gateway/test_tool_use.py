@@ -95,3 +95,11 @@ def test_field_is_named_when_it_is_wrong(body: dict[str, Any], param: str) -> No
     with pytest.raises(BadRequest) as caught:
         read_tool_use(body)
     assert caught.value.param == param
+
+
+def test_one_call_is_made_when_the_function_is_named() -> None:
+    """A function chosen by name is called once; required may be several calls."""
+    named_use, required = use(named("a")), use("required")
+    assert named_use is not None
+    assert required is not None
+    assert (named_use.parallel, required.parallel) == (False, True)

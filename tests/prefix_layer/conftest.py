@@ -3,23 +3,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-from transformers import AutoModelForCausalLM, LlamaConfig
+from transformers import LlamaConfig
 
-TINY = {
-    "vocab_size": 320,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 256,
-    "initializer_range": 0.4,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-}
+from tests.prefix_layer.tiny import write_tiny
 
 
 @pytest.fixture(scope="session")
@@ -27,11 +14,7 @@ def make_tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Write a small random model of any configuration class; weights large enough to decide."""
 
     def make(config_class: type, **settings: Any) -> Path:
-        folder = tmp_path_factory.mktemp(config_class.__name__)
-        torch.manual_seed(0)
-        model = AutoModelForCausalLM.from_config(config_class(**(TINY | settings)))
-        model.save_pretrained(folder)
-        return folder
+        return write_tiny(tmp_path_factory.mktemp(config_class.__name__), config_class, **settings)
 
     return make
 

@@ -10,7 +10,7 @@ from prefix_layer.block import Block
 from prefix_layer.eviction import POLICIES, EvictionPolicy, TtlPolicy, make_policy
 from prefix_layer.eviction.adaptive import AdaptivePolicy
 from prefix_layer.prefix_cache import PrefixCache
-from prefix_layer.trace import Trace, count_belady_bound, replay, simulate
+from prefix_layer.trace import Trace, count_belady_bound, make_load, replay
 from tests.prefix_layer.pools import blocks_of, count_cached, enter, make_pool, visit
 
 SMALL = 300
@@ -156,7 +156,7 @@ def test_blocks_go_when_their_time_is_over(policy: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_no_policy_beats_the_optimum_when_a_load_is_replayed(policy: str) -> None:
     """Hits lie between what the root alone gives and Belady's bound."""
-    trace = simulate("mixed", 600)
+    trace = make_load("mixed", 600)
     bound = count_belady_bound(trace, SMALL)
     assert 0 < replay(trace, SMALL, make_policy(policy, SMALL)) <= bound
 
@@ -215,14 +215,14 @@ def test_adaptive_beats_lru_when_prompts_return_later_than_the_pool_lasts() -> N
 @pytest.mark.parametrize("num_blocks", [500, 2000])
 def test_adaptive_keeps_up_with_lru_when_load_is_simulated(load: str, num_blocks: int) -> None:
     """Where LRU is right, the shadows say so."""
-    trace = simulate(load, 2500)
+    trace = make_load(load, 2500)
     lru = replay(trace, num_blocks, make_policy("lru", num_blocks))
     assert replay(trace, num_blocks, make_policy("adaptive", num_blocks)) >= 0.98 * lru
 
 
 def test_adaptive_is_lru_when_the_pool_suffices() -> None:
     """Recent conversations in a pool that holds them give it no reason to change."""
-    trace = simulate("conversations", 1500)
+    trace = make_load("conversations", 1500)
     policy = AdaptivePolicy(4000)
     assert replay(trace, 4000, policy) == replay(trace, 4000, make_policy("lru", 4000))
     assert policy.protection == 0
@@ -241,3 +241,38 @@ def test_protected_blocks_stay_when_a_scan_passes() -> None:
     assert found == sum(map(len, working_set))
     plain = [replay(trace, SMALL, make_policy("lru", SMALL)) for trace in (before, last)]
     assert [after - until for until, after in pairwise(plain)] == [0]
+
+
+def busy_client(num_requests: int) -> list[list[int]]:
+    """Eight conversations of 40 blocks that are gone on with in turn, under one system prompt."""
+    chats = [[0, *range(1000 * i, 1000 * i + 40)] for i in range(1, 9)]
+    requests = []
+    for i in range(num_requests):
+        chat = chats[i % 8]
+        requests.append([*chat, 10**6 + i])
+    return requests
+
+
+SCAN_BLOCKS = 8192 // 16
+
+
+@pytest.mark.parametrize("num_blocks", [1024, 2048])
+def test_scan_costs_another_client_little_when_the_pool_holds_both(num_blocks: int) -> None:
+    """8k tokens that never come back lower the other's hit share by less than 5%.
+
+    That can't hold for a pool that has no room for the working set and what the scan itself uses:
+    blocks in use never go, so a pool of 512 blocks is emptied by the scan whatever the policy.
+    """
+    before, after = busy_client(160), busy_client(320)[160:]
+    scan = [10**9 + i for i in range(SCAN_BLOCKS)]
+
+    def hit_share(requests: list[list[int]]) -> float:
+        """Replay, and return the share of ``after`` that hits."""
+        trace = Trace("client", [*requests, *after])
+        whole = replay(trace, num_blocks, make_policy("adaptive", num_blocks))
+        part = replay(Trace("client", requests), num_blocks, make_policy("adaptive", num_blocks))
+        return (whole - part) / sum(map(len, after))
+
+    undisturbed = hit_share(before)
+    assert undisturbed > 0.9
+    assert hit_share([*before, scan]) > 0.95 * undisturbed

@@ -107,3 +107,25 @@ def test_layers_stay_when_they_slide_a_window(make_tiny: Callable[..., Path]) ->
     """Layers that are not of the known form are left as transformers made them."""
     engine = make_engine(make_tiny(tf.MistralConfig, **WIDE, sliding_window=7))
     assert not is_lean(engine)
+
+
+@pytest.mark.parametrize("max_batch_tokens", [64, 10, 1])
+def test_prompt_logprobs_are_the_models_when_layers_are_lean(
+    folder: Path, max_batch_tokens: int
+) -> None:
+    """The last layer leaves no row out whose logits somebody wants, also beside others."""
+    reference = load_reference(folder)
+    engine = make_engine(folder, max_batch_tokens=max_batch_tokens)
+    prompt = prompt_of(30, 5)
+    assert engine.add(greedy("asks", prompt, 1, num_prompt_logprobs=1)) is None
+    assert engine.add(greedy("other", prompt_of(12, 6), 4)) is None
+    found: Any = None
+    while engine.has_work:
+        for event in engine.step():
+            if event.request_id == "asks":
+                found = event
+    with torch.inference_mode():
+        logits = reference(input_ids=torch.tensor([prompt])).logits[0]
+    expected = torch.log_softmax(logits, -1)
+    for at, entry in enumerate(found.prompt_logprobs):
+        assert entry.logprob == pytest.approx(float(expected[at, prompt[at + 1]]), abs=1e-3)

@@ -11,8 +11,8 @@ from transformers import LlamaConfig, T5Config
 from prefix_layer.engine import Engine
 from prefix_layer.errors import ModelLoadError, UnknownEviction, UnsupportedModel
 from prefix_layer.fingerprint import fingerprint_model
-from tests.prefix_layer.conftest import TINY
 from tests.prefix_layer.driving import load_reference, make_engine, next_logits, reference_logits
+from tests.prefix_layer.tiny import TINY
 
 pytestmark = pytest.mark.filterwarnings("default")
 

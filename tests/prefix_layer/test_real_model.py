@@ -1,6 +1,6 @@
 """The bundled SmolLM2 through the engine is the model itself: same logits, same text."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,9 @@ def test_text_equals_generate_when_eight_arrive_cold(chat: Chat, engine: Engine)
     chat.assert_same(drive(engine, [command(chat, name) for name in names]))
 
 
-def test_logits_equal_cold_ones_when_the_prefix_is_warm(chat: Chat, engine: Engine) -> None:
+def test_logits_equal_cold_ones_when_the_prefix_is_warm(
+    chat: Chat, engine: Engine, record_property: Callable[[str, object], None]
+) -> None:
     """A cached prefix changes no logit by 1e-4, against a cold run and transformers itself."""
     engine.reset()
     prompt = chat.prompts["q1"]
@@ -132,5 +134,6 @@ def test_logits_equal_cold_ones_when_the_prefix_is_warm(chat: Chat, engine: Engi
     assert engine.stats("").tokens_by_source["device"] - reused >= len(prompt) - 16
     with torch.inference_mode():
         own = chat.model(input_ids=torch.tensor([prompt]), use_cache=False).logits[0, -1]
+    record_property("largest_logit_difference", float((warm - cold).abs().max()))
     torch.testing.assert_close(warm, cold, atol=1e-4, rtol=0)
     torch.testing.assert_close(cold, own, atol=1e-3, rtol=0)

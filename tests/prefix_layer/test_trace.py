@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prefix_layer.errors import TraceError
 from prefix_layer.eviction import POLICIES, LruPolicy, make_policy
 from prefix_layer.prefix_cache import PrefixCache
-from prefix_layer.trace import SIMULATED, Trace, count_belady_bound, read_trace, replay, simulate
+from prefix_layer.trace import SIMULATED, Trace, count_belady_bound, make_load, read_trace, replay
 from tests.prefix_layer.pools import BLOCK_SIZE, blocks_of, make_pool, make_sequence
 
 PATHS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4), min_size=1, max_size=30)
@@ -76,9 +76,9 @@ def test_bound_is_reached_when_everything_fits() -> None:
 @pytest.mark.parametrize("load", SIMULATED)
 def test_load_is_the_same_when_the_seed_is(load: str) -> None:
     """Loads repeat, and differ by seed; no block stands twice in a prompt."""
-    trace = simulate(load, 50, seed=1)
-    assert trace == simulate(load, 50, seed=1)
-    assert trace != simulate(load, 50, seed=2)
+    trace = make_load(load, 50, seed=1)
+    assert trace == make_load(load, 50, seed=1)
+    assert trace != make_load(load, 50, seed=2)
     assert len(trace.requests) == 50
     assert all(len(set(ids)) == len(ids) > 0 for ids in trace.requests)
 
@@ -87,7 +87,7 @@ def test_load_is_the_same_when_the_seed_is(load: str) -> None:
 def test_block_has_one_parent_when_load_is_simulated(load: str) -> None:
     """An id stands for a whole prefix."""
     parents: dict[int, int | None] = {}
-    for ids in simulate(load, 500).requests:
+    for ids in make_load(load, 500).requests:
         for parent, block in zip([None, *ids], ids, strict=False):
             assert parents.setdefault(block, parent) == parent
 
@@ -131,4 +131,4 @@ def test_missing_file_is_named_when_read(tmp_path: Path) -> None:
 def test_unknown_load_is_refused_when_made() -> None:
     """The error lists what there is."""
     with pytest.raises(TraceError, match="uniform, zipf, temporal, mixed"):
-        simulate("magic")
+        make_load("magic")

@@ -1,7 +1,8 @@
 """Any OpenAI-compatible engine over HTTP. Knows no cache and no environment.
 
-The upstream is always asked for a stream with usage, whatever the client wants, so that an abort
-reaches it at once; one that answers whole is understood too. Everything else in the body passes
+The upstream is asked for a stream with usage, whatever the client wants, so that an abort reaches
+it at once; one that answers whole is understood too. Only sound is not, unless the client streams:
+its formats differ between the two. Everything else in the body passes
 untouched.
 """
 
@@ -185,6 +186,8 @@ def _headers(api_key: str | None, more: Mapping[str, str]) -> dict[str, str]:
 
 
 def _body(work: Work, model: str) -> dict[str, Any]:
+    if work.body.get("audio") and not work.body.get("stream"):
+        return {**work.body, "model": model, "stream": False}
     options = {**(work.body.get("stream_options") or {}), "include_usage": True}
     return {**work.body, "model": model, "stream": True, "stream_options": options}
 
