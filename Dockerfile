@@ -17,6 +17,9 @@ RUN strata models prepare --models-dir /opt/models \
 
 FROM python:${PYTHON_VERSION}-slim
 LABEL org.opencontainers.image.title="Strata" org.opencontainers.image.licenses="Apache-2.0"
+# The engine compiles its few C loops at start; without a compiler decode steps take much longer.
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev \
+    && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 10001 --create-home strata && install --directory --owner strata /data
 COPY --from=build /opt/strata /opt/strata
 COPY --from=build /opt/models /opt/models

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from gateway.auth import Tenant
@@ -65,6 +65,10 @@ class Watch:
     def allowance(self) -> Allowance:
         """What is left of the tenant's limits."""
         return self.ticket.allowance if self.ticket else ()
+
+    def coalesced(self) -> None:
+        """Take note that another request's generation answers this one."""
+        self.report = replace(self.report, coalesced=True)
 
     def saw(self, event: Event) -> None:
         """Take note of an event that is given to the caller."""

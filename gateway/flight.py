@@ -11,48 +11,56 @@ from typing import Self
 
 from gateway.backends.base import Event
 
+MAX_AHEAD = 512  # events that a generation may be ahead of whoever listens fastest
+
 Source = Callable[[], AsyncIterator[Event]]
 
 
 class Flight:
     """One generation and its listeners. Events are kept, so a late listener hears all of them.
 
-    ``on_end`` is called when nobody may join any more: at the end, or when the last one left.
+    A generation that nobody keeps up with waits, and through it the upstream: what a slow client
+    has not read stays there. ``on_end`` is called when nobody may join any more: at the end, or
+    when the last one left.
     """
 
     def __init__(self, source: Source, on_end: Callable[["Flight"], None]) -> None:
         self._source = source
         self._on_end = on_end
         self._events: list[Event] = []
-        self._listeners = 0
+        self._places: dict[Listener, int] = {}
         self._ended = False
         self._error: Exception | None = None
         self._news = asyncio.Event()
+        self._moved = asyncio.Event()
         self.task = asyncio.create_task(self._fly())
 
     def join(self) -> "Listener":
         """Add a listener; it counts from now on, whether it reads or not."""
-        self._listeners += 1
-        return Listener(self)
+        listener = Listener(self)
+        self._places[listener] = 0
+        return listener
 
     async def settled(self) -> None:
         """Wait until the generation and its clean-up are over."""
         await asyncio.wait([self.task])
 
-    def leave(self) -> None:
+    def leave(self, listener: "Listener") -> None:
         """Take one listener away; without any the generation is aborted."""
-        self._listeners -= 1
-        if self._listeners == 0 and not self._ended:
+        del self._places[listener]
+        if not self._places and not self._ended:
             self._on_end(self)
             self.task.cancel()
 
-    async def listen(self) -> AsyncIterator[Event]:
+    async def listen(self, listener: "Listener") -> AsyncIterator[Event]:
         """Give every event from the first on, then raise what ended the flight, if anything."""
         seen = 0
         while True:
             while seen < len(self._events):
                 yield self._events[seen]
                 seen += 1
+                self._places[listener] = seen
+                self._moved.set()
             if self._ended:
                 break
             news = self._news
@@ -66,6 +74,9 @@ class Flight:
             async for event in events:
                 self._events.append(event)
                 self._tell()
+                while self._is_far_ahead():
+                    self._moved.clear()
+                    await self._moved.wait()
         except Exception as error:  # noqa: BLE001 - handed to every listener, who raises it
             self._error = error
         finally:
@@ -75,6 +86,13 @@ class Flight:
             close = getattr(events, "aclose", None)
             if close is not None:
                 await close()
+
+    def _is_far_ahead(self) -> bool:
+        num_events = len(self._events)
+        return (
+            num_events > MAX_AHEAD
+            and num_events - max(self._places.values(), default=num_events) > MAX_AHEAD
+        )
 
     def _tell(self) -> None:
         news, self._news = self._news, asyncio.Event()
@@ -87,7 +105,7 @@ class Listener:
     def __init__(self, flight: Flight) -> None:
         self._flight = flight
         self._left = False
-        self._events = flight.listen()
+        self._events = flight.listen(self)
 
     def __aiter__(self) -> Self:
         return self
@@ -117,7 +135,7 @@ class Listener:
     def _leave(self) -> None:
         if not self._left:
             self._left = True
-            self._flight.leave()
+            self._flight.leave(self)
 
 
 class FlightGroup:

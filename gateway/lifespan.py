@@ -11,11 +11,13 @@ from gateway.backends.base import Backend, ModelInfo
 from gateway.backends.embeddings import LocalEmbeddings
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
+from gateway.backends.upstream import UpstreamEmbedder
 from gateway.bundled import EMBEDDER, BundledModel
 from gateway.embedding_model import EmbeddingModel
 from gateway.embeddings import Embeddings
 from gateway.engine_config import engine_config, local_model_folder, local_model_id
 from gateway.flight import FlightGroup
+from gateway.herd import Herd
 from gateway.hub import served_name
 from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
@@ -27,7 +29,7 @@ from gateway.quotas import Quotas
 from gateway.record import RequestRecord
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
-from gateway.upstreams import build_upstreams, relayed_headers
+from gateway.upstreams import Upstreams, build_upstreams, relayed_headers
 from gateway.write_back import WriteBack
 from prefix_layer import EngineClient
 from semantic_layer import (
@@ -37,11 +39,14 @@ from semantic_layer import (
     ResponseStore,
     Scorer,
     SemanticCache,
+    SharedIndex,
     Thresholds,
     Valkey,
     VectorIndex,
     collection_name,
     open_counters,
+    open_leases,
+    open_point_feed,
     open_records,
     open_response_store,
     open_vector_index,
@@ -50,6 +55,8 @@ from semantic_layer import (
 SWEEP_EVERY_S = 60.0
 DRAIN_S = 1.0
 LOAD_TIMEOUT_S = 1800.0
+OWN_STORES = ("embedded", "memory")
+OWN_INDEXES = ("embedded", "memory")
 PROMPT_MEMORY = "recent-prompts"
 
 
@@ -70,9 +77,11 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(quotas.close)
         records = _open_records(settings, store_url)
         stack.push_async_callback(records.close)
+        upstreams = await _open_upstreams(settings, metrics, stack)
         embedding_model = _embedding_model(settings)
-        stack.push_async_callback(embedding_model.close)
-        embedder = await embedding_model.open() if settings.semantic.enabled else None
+        if embedding_model is not None:
+            stack.push_async_callback(embedding_model.close)
+        embedder = await _open_embedder(settings, embedding_model, upstreams)
         index = _open_index(settings, embedder)
         cache = SemanticCache(
             store=store,
@@ -85,8 +94,9 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             on_failure=metrics.count_store_failure,
         )
         stack.push_async_callback(cache.close)
+        if isinstance(index, SharedIndex):
+            await _in_background(stack, index.follow())
         served_here = _local_backends(settings, engine, embedding_model)
-        upstreams = build_upstreams(settings, metrics)
         backends = Backends(
             [*served_here, *upstreams.values()],
             {each.name: each.fallbacks for each in settings.upstreams},
@@ -95,9 +105,6 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(backends.close)
         metrics.know_models(lambda name: backends.find(name) is not None)
         ledger = Ledger(backends.prices_of, metrics.count_money)
-        for each in settings.upstreams:
-            await upstreams[each.name].refresh()
-            await _in_background(stack, upstreams[each.name].watch(each.health_every_s))
         write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
         flights = FlightGroup()
         await _in_background(stack, _sweep(cache))
@@ -121,6 +128,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             write_back=write_back,
             quotas=quotas,
             on_record=record,
+            herd=_open_herd(settings, write_back, stack),
             replay_tokens_per_s=settings.cache.replay_tokens_per_s,
         )
         yield Parts(
@@ -194,22 +202,74 @@ def _open_records(settings: Settings, url: str) -> Records:
     )
 
 
-def _embedding_model(settings: Settings) -> EmbeddingModel:
+async def _open_upstreams(settings: Settings, metrics: Metrics, stack: AsyncExitStack) -> Upstreams:
+    upstreams = build_upstreams(settings, metrics)
+    for each in settings.upstreams:
+        upstream = upstreams[each.name]
+        stack.push_async_callback(upstream.close)
+        await upstream.refresh()
+        await _in_background(stack, upstream.watch(each.health_every_s))
+    return upstreams
+
+
+def _embedding_model(settings: Settings) -> EmbeddingModel | None:
+    """Return this machine's embedding model; None when an upstream's is used."""
     named = settings.embedder.model
+    if settings.embedder.upstream is not None:
+        return None
     name = _bundled(settings, EMBEDDER) if named == "bundled" else named
     return EmbeddingModel(name, settings.embedder.device)
+
+
+async def _open_embedder(
+    settings: Settings, model: EmbeddingModel | None, upstreams: Upstreams
+) -> Embedder | None:
+    if not settings.semantic.enabled:
+        return None
+    if model is not None:
+        return await model.open()
+    named = settings.embedder.upstream
+    assert named is not None, "one of them is set"
+    upstream = upstreams[named[0]]
+    info = upstream.match(named[1]) or ModelInfo(named[1], upstream.name, "")
+    return await UpstreamEmbedder.open(
+        upstream, info, prompt=settings.embedder.prompt, window=settings.embedder.window_tokens
+    )
 
 
 def _open_index(settings: Settings, embedder: Embedder | None) -> VectorIndex:
     if embedder is None:
         return open_vector_index("memory", folder=settings.data_dir, collection="none", dim=1)
-    return open_vector_index(
+    folder, name = settings.data_dir / "qdrant", collection_name(embedder.fingerprint, embedder.dim)
+    own = open_vector_index(
         settings.qdrant.url,
-        folder=settings.data_dir / "qdrant",
-        collection=collection_name(embedder.fingerprint, embedder.dim),
+        folder=folder,
+        collection=name,
         dim=embedder.dim,
         api_key=settings.qdrant.api_key,
     )
+    if not _shares_redis(settings) or settings.qdrant.url not in OWN_INDEXES:
+        return own
+    feed = open_point_feed(settings.redis.url, name, connect_timeout_s=settings.redis.timeout_s)
+    keeps = settings.qdrant.url == "embedded"
+    return SharedIndex(own, feed, position_file=folder / f"{name}.feed" if keeps else None)
+
+
+def _open_herd(settings: Settings, write_back: WriteBack, stack: AsyncExitStack) -> Herd | None:
+    """Return what keeps several gateways from generating the same; None for one by itself."""
+    if not _shares_redis(settings):
+        return None
+    timeout_s = settings.redis.timeout_s
+    leases = open_leases(
+        settings.redis.url, connect_timeout_s=timeout_s, command_timeout_s=timeout_s
+    )
+    stack.push_async_callback(leases.close)
+    return Herd(leases, write_back.after)
+
+
+def _shares_redis(settings: Settings) -> bool:
+    """Say whether other gateways may be at work on the same store."""
+    return settings.redis.url not in OWN_STORES
 
 
 def _policy(settings: Settings) -> CachePolicy:
@@ -225,7 +285,7 @@ def _policy(settings: Settings) -> CachePolicy:
 
 
 def _local_backends(
-    settings: Settings, engine: EngineClient | None, embedder: EmbeddingModel
+    settings: Settings, engine: EngineClient | None, embedder: EmbeddingModel | None
 ) -> list[Backend]:
     backends: list[Backend] = []
     if engine is not None:
@@ -240,7 +300,8 @@ def _local_backends(
                 tool_parser=None if tool_parser == "auto" else tool_parser,
             )
         )
-    backends.append(_local_embeddings(settings, embedder))
+    if embedder is not None:
+        backends.append(_local_embeddings(settings, embedder))
     return backends
 
 

@@ -18,11 +18,21 @@ from gateway.backends.routing import Backends
 from gateway.call import CacheReport, Call, OnRecord, Watch
 from gateway.errors import BackendError, ModelNotFound, NotCached
 from gateway.flight import FlightGroup, Listener
+from gateway.herd import Herd
 from gateway.quotas import Quotas
 from gateway.record import CacheOutcome
 from gateway.replay import beats
 from gateway.write_back import WriteBack
-from semantic_layer import Bypass, CacheControl, CacheQuery, Hit, Judgement, Miss, SemanticCache
+from semantic_layer import (
+    Bypass,
+    CacheControl,
+    CacheQuery,
+    Entry,
+    Hit,
+    Judgement,
+    Miss,
+    SemanticCache,
+)
 
 UNKNOWN_FINGERPRINT = ""
 WRITE_BACK_WAIT_S = 0.05
@@ -123,6 +133,7 @@ class Pipeline:
         write_back: WriteBack,
         quotas: Quotas,
         on_record: OnRecord,
+        herd: Herd | None = None,
         replay_tokens_per_s: float = 0.0,
     ) -> None:
         self._replay_tokens_per_s = replay_tokens_per_s
@@ -132,6 +143,7 @@ class Pipeline:
         self._write_back = write_back
         self._quotas = quotas
         self._on_record = on_record
+        self._herd = herd
 
     async def run(self, call: Call) -> Reply:
         """Look the call up, else start generating; returns once the first event is there.
@@ -185,10 +197,9 @@ class Pipeline:
             raise ModelNotFound(f"the model {call.model!r} does not exist", param="model")
         if call.control.only_if_cached:
             raise NotCached("no cached answer, and the request allows nothing else")
-        listener, coalesced = self._listen(call, query, outcome, found)
-        if coalesced:
-            watch.report = replace(watch.report, coalesced=True)
-        return Reply(watch.report, await _start(listener), watch)
+        listener = self._listen(call, query, outcome, found, watch)
+        started = await _start(listener)
+        return Reply(watch.report, started, watch)
 
     def _listen(
         self,
@@ -196,19 +207,32 @@ class Pipeline:
         query: CacheQuery,
         outcome: Miss | Bypass,
         found: tuple[Backend, ModelInfo],
-    ) -> tuple[Listener, bool]:
+        watch: Watch,
+    ) -> Listener:
         def generate() -> AsyncIterator[Event]:
             return self._generate(call, query, outcome, found)
 
         if isinstance(outcome, Bypass):
-            return self._flights.alone(generate), False
-        if not call.control.no_cache:
-            joined = self._flights.join(outcome.key)
-            if joined is not None:
-                return joined, True
+            return self._flights.alone(generate)
+        if call.control.no_cache:
+            return self._flights.lead(outcome.key, generate)
+        joined = self._flights.join(outcome.key)
+        if joined is not None:
+            watch.coalesced()
+            return joined
         if not outcome.may_store:
-            return self._flights.alone(generate), False
-        return self._flights.lead(outcome.key, generate), False
+            return self._flights.alone(generate)
+        if self._herd is None:
+            return self._flights.lead(outcome.key, generate)
+        herd = self._herd
+
+        async def stored() -> Answer | None:
+            return _decoded(await self._cache.stored(query, call.control))
+
+        return self._flights.lead(
+            outcome.key,
+            lambda: herd.events(outcome.key, stored, generate, watch.coalesced),
+        )
 
     async def _generate(
         self,
@@ -256,6 +280,13 @@ async def _start(listener: Listener) -> _Started:
         return _Started(await anext(listener), listener)
     except StopAsyncIteration:
         raise BackendError("the backend gave no answer") from None
+
+
+def _decoded(entry: Entry | None) -> Answer | None:
+    try:
+        return decode(entry.answer) if entry is not None else None
+    except msgspec.MsgspecError:  # written by another version: as good as absent
+        return None
 
 
 def _fingerprint(info: ModelInfo, call: Call) -> str:

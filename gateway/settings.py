@@ -22,6 +22,7 @@ from gateway.upstream_settings import UpstreamSettings
 NOT_SETTINGS = frozenset({"STRATA_CONFIG", "STRATA_PEERS", "STRATA_BENCH"})
 NOT_SETTINGS_PREFIX = "STRATA_TEST_"
 NO_PROXY = "none"
+UPSTREAM = "upstream:"
 OWN_HEADERS = frozenset(
     {"authorization", "x-api-key", "host", "connection", "content-length", "content-type"}
     | {"content-encoding", "transfer-encoding", "accept", "accept-encoding", "cookie", "te"}
@@ -77,11 +78,25 @@ class QdrantSettings:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderSettings:
-    """Embedding model of the semantic layer: ``bundled``, or a sentence-transformers model."""
+    """Embedding model of the semantic layer.
+
+    ``bundled``, a sentence-transformers model, or ``upstream:NAME/MODEL``. ``prompt`` and
+    ``window_tokens`` are the upstream's: what it wants before each text, and how much it reads.
+    """
 
     model: Name = "bundled"
     device: Name = "cpu"
     timeout_s: Seconds = 1.0
+    prompt: str = ""
+    window_tokens: Count = 512
+
+    @property
+    def upstream(self) -> tuple[str, str] | None:
+        """The upstream and its model, when the model is one's."""
+        if not self.model.startswith(UPSTREAM):
+            return None
+        name, _, model = self.model.removeprefix(UPSTREAM).partition("/")
+        return name, model
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +207,7 @@ def load_settings(
     _merge_environment(tree, environ)
     tree.update({key: value for key, value in (overrides or {}).items() if value is not None})
     settings: Settings = build(Settings, tree, where="")
-    _check_names(settings.upstreams)
+    _check_names(settings)
     return dataclasses.replace(
         settings,
         models_dir=settings.models_dir or default_models_dir(environ),
@@ -262,11 +277,17 @@ def _merge_environment(tree: dict[str, Any], environ: Mapping[str, str]) -> None
             tree[section] = value
 
 
-def _check_names(upstreams: list[UpstreamSettings]) -> None:
-    names = [upstream.name for upstream in upstreams]
+def _check_names(settings: Settings) -> None:
+    names = [upstream.name for upstream in settings.upstreams]
     for at, name in enumerate(names):
         if name in names[:at]:
             raise SettingsError(f"upstreams[{at}].name: {name!r} is taken by another upstream")
+    embedder = settings.embedder.upstream
+    if embedder is not None and (embedder[0] not in names or not embedder[1]):
+        raise SettingsError(
+            f"embedder.model (STRATA_EMBEDDER__MODEL): {settings.embedder.model!r} is not "
+            f"{UPSTREAM}NAME/MODEL of an upstream: {', '.join(names) or 'there is none'}"
+        )
 
 
 def _completed(upstream: UpstreamSettings, environ: Mapping[str, str]) -> UpstreamSettings:

@@ -32,6 +32,13 @@ class WriteBack:
         except TimeoutError:
             return
 
+    async def after(self, job: Job) -> None:
+        """Run a job behind those that wait now, or at once where there is no room to wait."""
+        try:
+            self._queue.put_nowait((job, asyncio.Event()))
+        except asyncio.QueueFull:
+            await job()
+
     async def run(self) -> None:
         """Work until cancelled; a job may not raise anything but what ends the worker."""
         while True:

@@ -67,7 +67,8 @@ class Child:
         try:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
-            await asyncio.wait_for(self._process.wait(), _TERM_S)
+            async with asyncio.timeout(_TERM_S):  # wait_for may swallow a cancellation in 3.11
+                await self._process.wait()
         except TimeoutError:
             self.kill()
             await self._process.wait()

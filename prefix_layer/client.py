@@ -216,6 +216,8 @@ class EngineClient:
         num_failures = 0
         while True:
             end = await self._run_once()
+            if self.state == "closed":
+                return
             was_ready = was_ready or end.loaded
             num_failures = 1 if end.loaded else num_failures + 1
             if not was_ready and (end.refused or num_failures >= FIRST_STARTS):

@@ -53,6 +53,7 @@ from prefix_layer.warm import Operator
 
 _MIN_SLOTS = 2
 _LOAD_WAIT_S = 0.02
+_MEASURED_TOKENS = 64
 _COPIES_A_STEP = 2
 _COPIES_AT_REST = 32
 
@@ -98,6 +99,7 @@ class Engine:
         self._num_computed_tokens = 0
         self._batch_tokens = 0
         self._prove_and_prepack(num_blocks)
+        self._measure_prefill(num_blocks)
         self.ready = self._describe(num_blocks)
 
     @property
@@ -321,6 +323,18 @@ class Engine:
         actual = paged_logits(self._runner, tokens, self._config.block_size)
         if not agree(self._model, expected, actual):
             setattr(parent, name, own)
+
+    def _measure_prefill(self, num_blocks: int) -> None:
+        """Let the tiers know what computing costs before the first request."""
+        if self._tiers is None:
+            return
+        room = min(num_blocks * self._config.block_size, self._model.context_length)
+        tokens = [0] * min(_MEASURED_TOKENS, room)
+        for _ in range(2):
+            begin = time.perf_counter()
+            paged_logits(self._runner, tokens, self._config.block_size)
+            seconds = time.perf_counter() - begin
+        self._tiers.saw_step(len(tokens) // 2, seconds / 2)
 
     def _describe(self, num_blocks: int) -> Ready:
         return Ready(

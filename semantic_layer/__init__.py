@@ -10,7 +10,14 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
-from semantic_layer.embedding import Embedded, Embedder, Encoder, ThreadedEmbedder, load_encoder
+from semantic_layer.embedding import (
+    Embedded,
+    Embedder,
+    Encoder,
+    ThreadedEmbedder,
+    Vectors,
+    load_encoder,
+)
 from semantic_layer.entry import Entry
 from semantic_layer.errors import (
     EmbedderFailed,
@@ -23,6 +30,7 @@ from semantic_layer.errors import (
     TextTooLong,
 )
 from semantic_layer.intent import INTENTS, detect_intent
+from semantic_layer.leases import Lease, Leases, open_leases
 from semantic_layer.outcome import (
     Bypass,
     Candidate,
@@ -49,8 +57,11 @@ from semantic_layer.upkeep import PartState
 from semantic_layer.valkey import Valkey
 from semantic_layer.vector_index import (
     MemoryVectorIndex,
+    PointFeed,
+    SharedIndex,
     VectorIndex,
     collection_name,
+    open_point_feed,
     open_vector_index,
 )
 
@@ -75,6 +86,8 @@ __all__ = [
     "Hit",
     "Inspection",
     "Judgement",
+    "Lease",
+    "Leases",
     "MemoryCounters",
     "MemoryRecords",
     "MemoryResponseStore",
@@ -83,6 +96,7 @@ __all__ = [
     "Outcome",
     "Page",
     "PartState",
+    "PointFeed",
     "Reason",
     "Records",
     "ResponseStore",
@@ -92,6 +106,7 @@ __all__ = [
     "SemanticLayerError",
     "ServerFailed",
     "ServerNotFound",
+    "SharedIndex",
     "StoreError",
     "StoreLocked",
     "StoreUnavailable",
@@ -100,12 +115,15 @@ __all__ = [
     "Thresholds",
     "Valkey",
     "VectorIndex",
+    "Vectors",
     "Verdict",
     "Window",
     "collection_name",
     "detect_intent",
     "load_encoder",
     "open_counters",
+    "open_leases",
+    "open_point_feed",
     "open_records",
     "open_response_store",
     "open_vector_index",

@@ -179,9 +179,17 @@ async def read_arrival(scope: Scope, receive: Receive) -> Arrival:
 
 
 def relayed(headers: Mapping[str, str], parts: Parts) -> dict[str, str]:
-    """Return the headers that some upstream relays; names are lower case."""
+    """Return the headers that some upstream relays; names are lower case.
+
+    Raises:
+        BadRequest: one of them is not printable ASCII.
+    """
     names = (name.decode() for name in parts.relayed_headers)
-    return {name: headers[name] for name in names if name in headers}
+    found = {name: headers[name] for name in names if name in headers}
+    for name, value in found.items():
+        if not (value.isascii() and value.isprintable()):
+            raise BadRequest(f"{name}: expected printable ASCII", param=name)
+    return found
 
 
 async def send_json(send: Send, body: bytes, more_headers: Sequence[Header] = ()) -> None:

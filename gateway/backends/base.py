@@ -41,6 +41,11 @@ class Usage(msgspec.Struct, frozen=True):
     cached_tokens: int = 0
     details: dict[str, Any] = {}
 
+    def detail(self, name: str) -> dict[str, Any]:
+        """Return one object of the further counts; empty where an upstream gave none."""
+        given = self.details.get(name)
+        return given if isinstance(given, dict) else {}
+
 
 class Delta(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     """More of one choice.

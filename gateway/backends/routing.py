@@ -6,6 +6,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import cast
 
+from msgspec import structs
+
 from gateway.backends.base import (
     Backend,
     Event,
@@ -141,4 +143,4 @@ def _may_pass_on(error: BackendError) -> bool:
 
 
 def _stood_in(event: Event, model_id: str) -> Event:
-    return Final(event.usage, model_id) if isinstance(event, Final) else event
+    return structs.replace(event, stand_in=model_id) if isinstance(event, Final) else event

@@ -221,7 +221,7 @@ class UsageBody(Struct, frozen=True):
         if not usage.details:
             return body
         own = msgspec.to_builtins(body)
-        prompt = {**usage.details.get("prompt_tokens_details", {}), **own["prompt_tokens_details"]}
+        prompt = {**usage.detail("prompt_tokens_details"), **own["prompt_tokens_details"]}
         return {**usage.details, **own, "prompt_tokens_details": prompt}
 
 

@@ -4,9 +4,10 @@ It never raises for what a disk may do: it counts, says so once in the log, and 
 """
 
 import logging
+import math
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import msgspec
 
 from prefix_layer.tiers.block_file import ReadOutcome, file_bytes, read_block, write_block
 from prefix_layer.tiers.block_key import BlockKey, BlockLayout
-from prefix_layer.tiers.kv_folder import KvFolder
+from prefix_layer.tiers.kv_folder import KvFolder, StoredFile
 
 _KEPT_SHARE = 0.9  # of the limit, after making room: a scan of the folder pays for many writes
 _SCAN_SHARE = 0.02  # of the limit, written by us, until we look again what others wrote
@@ -32,6 +33,8 @@ def layout_name(layout: BlockLayout) -> str:
 class DiskTier:
     """Block files of one layout, at most ``max_bytes`` in the whole folder.
 
+    Blocks that nobody used for ``ttl_s`` are not found any more, and go when room is made.
+
     With several engines the limit may be passed for a moment, by 2% for each other engine.
     ``num_failures`` counts what the disk refused, ``num_broken`` files that were not what their
     name says.
@@ -40,9 +43,19 @@ class DiskTier:
         OSError: the folder can't be used at all.
     """
 
-    def __init__(self, folder: Path, layout: BlockLayout, max_bytes: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        layout: BlockLayout,
+        max_bytes: int,
+        *,
+        ttl_s: float = math.inf,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
         self._layout = layout
         self._max_bytes = max_bytes
+        self._ttl_ns = ttl_s * 1e9
+        self._now_ns = now_ns
         self._folder = KvFolder(folder, layout_name(layout))
         self._unscanned_bytes = 0
         self._writes_from_s = 0.0
@@ -55,7 +68,16 @@ class DiskTier:
 
     def holds(self, own_hash: bytes) -> bool:
         """Say whether a block's file is there now, whoever wrote it; safe on any thread."""
-        return self._folder.path_of(own_hash).exists()
+        try:
+            used_ns = self._folder.path_of(own_hash).stat().st_mtime_ns
+        except OSError:
+            return False
+        return not self._is_expired(used_ns)
+
+    @property
+    def takes_writes(self) -> bool:
+        """Say whether the disk did not refuse a write lately."""
+        return time.monotonic() >= self._writes_from_s
 
     def look_around(self) -> None:
         """Count what is there, remove what dead writers left, and keep the limit."""
@@ -70,7 +92,7 @@ class DiskTier:
         if self.holds(key.own_hash):
             self.touch([key])
             return True
-        if time.monotonic() < self._writes_from_s:
+        if not self.takes_writes:
             return False
         try:
             return self._write(key, payload)
@@ -95,7 +117,7 @@ class DiskTier:
 
     def touch(self, keys: Iterable[BlockKey]) -> None:
         """Mark blocks as used now, those that continue others as a little older."""
-        now = time.time_ns()
+        now = self._now_ns()
         for key in keys:
             when = now - key.depth * _DEPTH_NS
             try:
@@ -104,12 +126,16 @@ class DiskTier:
                 continue
 
     def clear(self) -> None:
-        """Remove every block of this layout."""
+        """Let no block of this layout be found any more; `empty_trash` gives their room back."""
         try:
             self._folder.clear()
             self._trim(0)
         except OSError as error:
             self._suffer(error, "cleared")
+
+    def empty_trash(self) -> None:
+        """Remove what was cleared."""
+        self._folder.empty_trash()
 
     def close(self) -> None:
         """Leave the folder to other engines."""
@@ -125,6 +151,7 @@ class DiskTier:
         self._folder.make_room(key.own_hash)
         path = self._folder.path_of(key.own_hash)
         write_block(path, self._folder.scratch, key, self._layout, payload)
+        self.touch([key])
         self.num_bytes += size
         self._unscanned_bytes += size
         self._is_ailing = False
@@ -132,17 +159,26 @@ class DiskTier:
 
     def _trim(self, coming_bytes: int) -> None:
         """Look at all files, and if they are too many remove those used longest ago."""
-        files = self._folder.scan()
+        files = sorted(self._folder.scan(), key=lambda file: (file.used_ns, file.path))
+        files = [file for file in files if not self._let_expire(file)]
         self.num_bytes = sum(file.num_bytes for file in files)
         self._unscanned_bytes = 0
         if self.num_bytes + coming_bytes <= self._max_bytes:
             return
-        for file in sorted(files, key=lambda file: file.used_ns):
+        for file in files:
             if self.num_bytes + coming_bytes <= _KEPT_SHARE * self._max_bytes:
                 return
             if self._remove(file.path):
                 self.num_bytes -= file.num_bytes
                 self.num_evicted += 1
+
+    def _let_expire(self, file: StoredFile) -> bool:
+        """Remove a block of ours that is too old; other engines have their own times to live."""
+        is_ours = Path(file.path).is_relative_to(self._folder.own)
+        return is_ours and self._is_expired(file.used_ns) and self._remove(file.path)
+
+    def _is_expired(self, used_ns: int) -> bool:
+        return self._now_ns() - used_ns > self._ttl_ns
 
     def _remove(self, path: str) -> bool:
         try:

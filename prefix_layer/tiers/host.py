@@ -4,8 +4,10 @@ A pinned entry stays. One that is dropped while pinned can't be found any more, 
 free again when the last pin goes.
 """
 
+import math
+import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +26,7 @@ class HostEntry:
     """A block's place.
 
     ``from_disk`` until what it was read for has been served; ``is_passing`` when it is here only
-    on its way to the disk.
+    on its way to the disk. ``used_s`` is when its last user let go.
     """
 
     key: BlockKey
@@ -33,20 +35,32 @@ class HostEntry:
     pins: int = 0
     from_disk: bool = False
     is_passing: bool = False
+    used_s: float = 0.0
 
 
 class HostTier:
     """``num_slots`` blocks of ``block_bytes`` bytes; pinned memory when a GPU reads it.
 
-    Memory is reserved, not touched: the system gives it as slots are filled.
+    Memory is reserved, not touched: the system gives it as slots are filled. What nobody used for
+    ``ttl_s`` goes with the next `expire`.
     """
 
-    def __init__(self, num_slots: int, block_bytes: int, *, pin_memory: bool) -> None:
+    def __init__(
+        self,
+        num_slots: int,
+        block_bytes: int,
+        *,
+        pin_memory: bool = False,
+        ttl_s: float = math.inf,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         slot_bytes = -(-block_bytes // _ALIGNMENT) * _ALIGNMENT
         self._memory = torch.empty(num_slots, slot_bytes, dtype=torch.uint8, pin_memory=pin_memory)
         self._free = list(reversed(range(num_slots)))
         self._entries: dict[bytes, HostEntry] = {}
         self._idle: OrderedDict[bytes, HostEntry] = OrderedDict()
+        self._ttl_s = ttl_s
+        self._now_s = now_s
         self.num_slots = num_slots
         self.block_bytes = block_bytes
         self.num_evicted = 0
@@ -89,12 +103,22 @@ class HostTier:
         if entry.state == "dropped":
             self._free.append(entry.slot)
         else:
+            entry.used_s = self._now_s()
             self._idle[entry.key.own_hash] = entry
 
     def touch(self, own_hash: bytes) -> None:
         """Mark as used last, if it is there and idle."""
         if own_hash in self._idle:
+            self._idle[own_hash].used_s = self._now_s()
             self._idle.move_to_end(own_hash)
+
+    def expire(self) -> None:
+        """Drop what nobody has used for its time to live."""
+        while self._idle:
+            oldest = next(iter(self._idle.values()))
+            if self._now_s() - oldest.used_s <= self._ttl_s:
+                return
+            self.drop(oldest)
 
     def drop(self, entry: HostEntry) -> None:
         """Forget an entry."""

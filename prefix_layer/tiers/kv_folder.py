@@ -20,6 +20,7 @@ from pathlib import Path
 
 _SUFFIX = ".kv"
 _WRITERS = "writers"
+_TRASH = "trash-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class KvFolder:
 
     def __init__(self, folder: Path, layout_name: str) -> None:
         self._folder = folder
-        self._own = folder / layout_name
+        self.own = folder / layout_name
         self._writers = folder / _WRITERS
         self._lock: int | None = None
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -49,7 +50,7 @@ class KvFolder:
     def path_of(self, own_hash: bytes) -> Path:
         """Return where a block of this layout is kept."""
         name = own_hash.hex()
-        return self._own / name[:2] / f"{name}{_SUFFIX}"
+        return self.own / name[:2] / f"{name}{_SUFFIX}"
 
     @property
     def scratch(self) -> Path:
@@ -75,11 +76,19 @@ class KvFolder:
         return dead
 
     def clear(self) -> None:
-        """Remove every block of this layout, for all engines."""
-        trash = self._home / f"trash-{secrets.token_hex(4)}"
+        """Take every block of this layout away at once, for all engines.
+
+        Raises:
+            OSError: they can't be moved.
+        """
         with contextlib.suppress(FileNotFoundError):
-            self._own.rename(trash)
-        shutil.rmtree(trash, ignore_errors=True)
+            self.own.rename(self._home / f"{_TRASH}{secrets.token_hex(4)}")
+
+    def empty_trash(self) -> None:
+        """Remove what was taken away."""
+        for entry in _entries(self._home):
+            if entry.name.startswith(_TRASH):
+                shutil.rmtree(entry.path, ignore_errors=True)
 
     def make_room(self, own_hash: bytes) -> None:
         """Make the folders that a block's file and its scratch stand in.

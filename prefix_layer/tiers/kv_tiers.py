@@ -9,7 +9,10 @@ device ── save ──▶ host ── write behind ──▶ disk
    └───── load ─────┼─┘                      │
                     └──────── read ──────────┘
 ```
-With no host tier a few slots of host memory pass blocks to and from the disk.
+With no host tier a few slots of host memory pass blocks to and from the disk. A block that was used
+again on the device is written to disk before it leaves it.
+Source: the conversation trace, cut in half: 23% of its blocks are used again; having them on disk
+brings 46% of the hits after a restart that all of them would.
 """
 
 import itertools
@@ -28,7 +31,7 @@ from prefix_layer.tiers.codec import Codec
 from prefix_layer.tiers.disk import DiskTier
 from prefix_layer.tiers.host import HostEntry, HostTier
 from prefix_layer.tiers.rates import Rates
-from prefix_layer.tiers.worker import DiskWorker, Done, Job
+from prefix_layer.tiers.worker import Done, Job, Worker
 
 Tier = Literal["host", "disk"]
 Views = Callable[[int], list[Tensor]]
@@ -63,7 +66,8 @@ class Fetch:
 class KvTiers:
     """The tiers of one engine. ``views`` gives a device block's KV by block id.
 
-    ``keeps_host`` says that the host's slots are a tier; else they only serve the disk.
+    ``worker`` serves ``disk``. ``keeps_host`` says that the host's slots are a tier; else they only
+    serve the disk.
     """
 
     def __init__(
@@ -73,18 +77,21 @@ class KvTiers:
         codec: Codec,
         host: HostTier,
         disk: DiskTier | None,
+        worker: Worker | None,
         rates: Rates,
         *,
         keeps_host: bool,
+        now_s: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._views = views
         self._block_size = block_size
         self._codec = codec
         self._host = host
         self._disk = disk
-        self._worker = None if disk is None else DiskWorker(disk)
+        self._worker = worker
         self._rates = rates
         self._keeps_host = keeps_host
+        self._now_s = now_s
         self._tickets = itertools.count()
         self._writing: dict[int, HostEntry] = {}
         self._reading: dict[int, HostEntry] = {}
@@ -123,6 +130,7 @@ class KvTiers:
         """Take note of what the worker has done, and give the coming step its time for loads."""
         self._budget_s = _STEP_BUDGET_S
         self._collect()
+        self._host.expire()
 
     def pays(self, key: BlockKey) -> bool:
         """Say whether a block is in a tier and sooner here than computed."""
@@ -148,7 +156,7 @@ class KvTiers:
         fetch.read_ahead = min(_READ_AHEAD, self._host.num_slots)
         remaining_s = self._rates.compute_s(len(fetch.keys) - fetch.num_taken)
         patience_s = _UNMEASURED_PATIENCE_S if remaining_s is None else remaining_s
-        fetch.until_s = time.monotonic() + max(patience_s, _MIN_PATIENCE_S)
+        fetch.until_s = self._now_s() + max(patience_s, _MIN_PATIENCE_S)
         self._read_ahead(fetch)
 
     def take(self, fetch: Fetch, block_id: int) -> Tier | Literal["coming"] | None:
@@ -163,7 +171,7 @@ class KvTiers:
         if entry is None or entry.state == "filling":
             self._read_ahead(fetch)
             still = fetch.num_taken in fetch.entries or bool(self._writing)
-            in_time = fetch.until_s is None or time.monotonic() < fetch.until_s
+            in_time = fetch.until_s is None or self._now_s() < fetch.until_s
             return "coming" if still and in_time else None
         if self._budget_s <= 0:
             return "coming"
@@ -204,6 +212,7 @@ class KvTiers:
             for job in self._worker.cancel_writes():
                 self._release(self._writing.pop(job.ticket))
             self._worker.do_now(self._disk.clear, _RESET_PATIENCE_S)
+            self._worker.do_soon(self._disk.empty_trash)
             self._collect()
         self._host.clear()
 
@@ -266,7 +275,7 @@ class KvTiers:
             self._host.touch(key.own_hash)
             return
         passes = is_passing or not self._keeps_host
-        if passes and self._disk is not None and self._disk.holds(key.own_hash):
+        if passes and not self._wants(key):
             return
         self._collect()
         entry = self._host.reserve(key)
@@ -278,6 +287,11 @@ class KvTiers:
         entry.is_passing = is_passing
         self._write_behind(entry)
         self._release(entry)
+
+    def _wants(self, key: BlockKey) -> bool:
+        """Say whether the disk takes blocks now and has not this one."""
+        disk = self._disk
+        return disk is not None and disk.takes_writes and not disk.holds(key.own_hash)
 
     def _write_behind(self, entry: HostEntry) -> None:
         if self._worker is None:
@@ -321,9 +335,9 @@ class KvTiers:
         return entry
 
     def _load(self, fetch: Fetch, entry: HostEntry, block_id: int) -> Tier:
-        begin = time.perf_counter()
+        begin = self._now_s()
         self._codec.decode(self._host.memory_of(entry), self._views(block_id))
-        seconds = time.perf_counter() - begin
+        seconds = self._now_s() - begin
         self._rates.saw_load("copy", seconds)
         self._budget_s -= seconds
         tier: Tier = "disk" if entry.from_disk or not self._keeps_host else "host"

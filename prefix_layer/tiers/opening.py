@@ -4,6 +4,7 @@ Sizes come from the blocks of the pool as they are.
 """
 
 import logging
+import math
 from pathlib import Path
 
 from torch import Tensor
@@ -16,6 +17,7 @@ from prefix_layer.tiers.disk import DiskTier
 from prefix_layer.tiers.host import HostTier
 from prefix_layer.tiers.kv_tiers import KvTiers, Views
 from prefix_layer.tiers.rates import Rates
+from prefix_layer.tiers.worker import DiskWorker
 
 _PASSAGE_BYTES = 64 << 20
 _MIN_PASSAGE_BLOCKS = 32
@@ -39,7 +41,10 @@ def open_tiers(config: EngineConfig, views: Views, fingerprint: str) -> KvTiers 
         return None
     keeps_host = config.host_kv_bytes >= codec.num_bytes
     rates = Rates(config.block_size, always=config.kv_load == "always")
-    return KvTiers(views, config.block_size, codec, host, disk, rates, keeps_host=keeps_host)
+    worker = None if disk is None else DiskWorker(disk)
+    return KvTiers(
+        views, config.block_size, codec, host, disk, worker, rates, keeps_host=keeps_host
+    )
 
 
 def _layout(config: EngineConfig, sample: list[Tensor], fingerprint: str) -> BlockLayout:
@@ -62,7 +67,7 @@ def _open_disk(config: EngineConfig, layout: BlockLayout, block_bytes: int) -> D
         return None
     folder = config.kv_dir or Path("kv")
     try:
-        return DiskTier(folder, layout, config.disk_kv_bytes)
+        return DiskTier(folder, layout, config.disk_kv_bytes, ttl_s=config.kv_ttl_s or math.inf)
     except OSError as error:
         log.warning("disk KV is off: %s", error)
         return None
@@ -80,7 +85,8 @@ def _open_host(
     if not num_slots:
         return None
     try:
-        return HostTier(num_slots, block_bytes, pin_memory=sample.is_cuda)
+        ttl_s = config.kv_ttl_s or math.inf
+        return HostTier(num_slots, block_bytes, pin_memory=sample.is_cuda, ttl_s=ttl_s)
     except RuntimeError as error:
         log.warning("host and disk KV are off: no memory for %d blocks (%s)", num_slots, error)
         return None

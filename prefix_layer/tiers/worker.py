@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from prefix_layer.tiers.block_key import BlockKey
 from prefix_layer.tiers.disk import DiskTier
@@ -36,6 +36,38 @@ class Done:
     job: Job
     succeeded: bool
     seconds: float
+
+
+class Worker(Protocol):
+    """Does jobs on the disk, in its own time. Every job ends in one `Done`."""
+
+    def submit(self, job: Job) -> None:
+        """Hand a job over."""
+        ...
+
+    def do_soon(self, chore: Callable[[], None]) -> None:
+        """Have this called before all jobs that wait."""
+        ...
+
+    def do_now(self, chore: Callable[[], None], timeout_s: float) -> bool:
+        """Have this called and wait for it; False when it took longer."""
+        ...
+
+    def cancel_writes(self) -> list[Job]:
+        """Take back the writes that have not begun."""
+        ...
+
+    def collect(self) -> list[Done]:
+        """Take the results there are."""
+        ...
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when there is a result to collect, or after a while."""
+        ...
+
+    def close(self) -> None:
+        """Stop after the job under way."""
+        ...
 
 
 class DiskWorker:

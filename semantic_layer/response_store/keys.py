@@ -49,3 +49,11 @@ class Keys:
     def count(self, owner: str, name: str, slot: int) -> str:
         """Return the key of one slot of a tenant's window; a tenant's share one cluster slot."""
         return f"{self.prefix}:{{{_safe(owner)}}}:c:{name}:{slot}"
+
+    def lease(self, name: str) -> str:
+        """Return the key of a lease."""
+        return f"{self.prefix}:lease:{_safe(name)}"
+
+    def feed(self, name: str) -> str:
+        """Return the key of a feed of points."""
+        return f"{self.prefix}:feed:{_safe(name)}"

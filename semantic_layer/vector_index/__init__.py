@@ -11,14 +11,18 @@ from semantic_layer.vector_index.base import (
     point_id,
 )
 from semantic_layer.vector_index.memory import MemoryVectorIndex
+from semantic_layer.vector_index.shared import PointFeed, SharedIndex
 
 __all__ = [
     "MemoryVectorIndex",
     "Neighbour",
     "Point",
+    "PointFeed",
+    "SharedIndex",
     "Vector",
     "VectorIndex",
     "collection_name",
+    "open_point_feed",
     "open_vector_index",
     "point_id",
 ]
@@ -51,3 +55,16 @@ def open_vector_index(
             return ServerVectorIndex(connect(url, api_key=api_key), collection, dim)
         case _:
             raise ValueError(f"no vector index at {url!r}: memory, embedded or http(s)://")
+
+
+def open_point_feed(url: str, name: str, *, connect_timeout_s: float) -> PointFeed:
+    """Return the feed of this name on the Redis server at ``url``. Nothing is connected yet."""
+    from semantic_layer.redis_connection import RedisConnection  # noqa: PLC0415 - heavy
+    from semantic_layer.redis_feed import WAIT_MS, RedisFeed  # noqa: PLC0415 - heavy
+
+    connection = RedisConnection(
+        url,
+        connect_timeout_s=connect_timeout_s,
+        command_timeout_s=connect_timeout_s + WAIT_MS / 1000,
+    )
+    return RedisFeed(connection, name)

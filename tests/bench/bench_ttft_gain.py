@@ -5,6 +5,11 @@ usage: python -m tests.bench.bench_ttft_gain [MODEL_FOLDER] [--prompt 2000] [--r
 Interleaved: each repeat times one new prompt at every hit share, and one with prefix caching off.
 `gain` is the median TTFT without hits over that with them, `ideal` 1/(1-h). The cost at 0% hits is
 the median ratio of engine time, cache on over cache off, of prompts served one after the other.
+
+New tokens attend to the cached ones, which no cache saves. With x the time of attention over that
+of everything else in a cold prefill, gain/ideal is (1+x)/(1+x(1+h)) at best: 90% at h = 0.9 asks
+for x ≤ 0.14. By its operations SmolLM2-135M has x = 0.33 at 2,000 tokens; measured 2026-11-29,
+beside other work: 89% 85% 79% 73%, so x = 0.7; cost at 0% hits -0.15%, hashing 64 to 111 ns.
 """
 
 import argparse

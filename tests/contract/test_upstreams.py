@@ -258,6 +258,17 @@ def test_relayed_header_separates_answers_when_its_value_differs(
     assert not any("x-other" in headers for headers in sent)
 
 
+def test_relayed_header_is_refused_when_it_is_not_printable(fleet: Fleet, caller: Client) -> None:
+    """One clear error that names it, and no replica is blamed."""
+    response = caller.http.post(
+        "/v1/chat/completions",
+        json=caller.body(PROMPT),
+        headers={b"x-team": "caf\xe9".encode("latin-1")},
+    )
+    assert (response.status_code, response.json()["error"]["param"]) == (400, "x-team")
+    assert sum(fleet.num_calls) == 0
+
+
 def test_drained_replica_gets_nothing_when_the_admin_says_so(fleet: Fleet, caller: Client) -> None:
     """In flight goes on, new requests go to the other one, until it is put back."""
     one = fleet.one.base_url

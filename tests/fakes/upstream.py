@@ -122,6 +122,13 @@ def refusal(status: int, body: Any, **headers: str) -> Answer:
     )
 
 
+def vectors(rows: Sequence[Sequence[float] | str], *, prompt: int = 4) -> Answer:
+    """Return an embeddings answer."""
+    data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
+    body = {"object": "list", "data": data, "model": "e", "usage": {"prompt_tokens": prompt}}
+    return Answer([json.dumps(body).encode()], headers={"content-type": "application/json"})
+
+
 def last_user_text(call: Call) -> str:
     content = call.body["messages"][-1]["content"]
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
@@ -215,7 +222,13 @@ class FakeUpstream:
             sending.cancel()
             self.left_early.release()
             return None
-        sending.result()
+        leaving.add_done_callback(lambda task: task.cancelled() or task.exception())
+        try:
+            sending.result()
+        except ConnectionError:
+            self.left_early.release()
+            leaving.cancel()
+            return None
         if answer.ending == "cut":
             leaving.cancel()
             writer.transport.abort()

@@ -1,12 +1,13 @@
 """Single-flight: who shares a generation, and who ends it by leaving."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 
 from gateway.backends.base import Delta, Event, Work
 from gateway.errors import BackendError
-from gateway.flight import FlightGroup, Listener
+from gateway.flight import MAX_AHEAD, FlightGroup, Listener
 from tests.fakes.backends import FakeBackend, whole
 
 WORK = Work("r", "m", {}, b"")
@@ -85,3 +86,47 @@ async def test_every_listener_hears_the_error_after_what_came_before() -> None:
         assert await anext(listener) == Delta(0, "a")
         with pytest.raises(BackendError, match="broke"):
             await anext(listener)
+
+
+async def test_generation_waits_when_nobody_keeps_up_with_it() -> None:
+    """What a client has not read stays in the upstream, and moves on as it reads."""
+    made: list[int] = []
+
+    async def source() -> AsyncIterator[Event]:
+        for at in range(10 * MAX_AHEAD):
+            made.append(at)
+            yield Delta(0, str(at))
+
+    flights = FlightGroup()
+    slow = flights.lead("k", source)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert len(made) == MAX_AHEAD + 1
+    for _ in range(MAX_AHEAD):
+        await anext(slow)
+    await asyncio.sleep(0)
+    assert MAX_AHEAD + 1 < len(made) <= 2 * MAX_AHEAD + 1
+    fast = flights.join("k")
+    assert fast is not None
+    assert len(await read(fast)) == 10 * MAX_AHEAD
+    assert len(await read(slow)) == 9 * MAX_AHEAD
+
+
+async def test_waiting_generation_is_aborted_when_its_reader_leaves() -> None:
+    """A stalled client that goes away frees the upstream."""
+    closed = asyncio.Event()
+
+    async def source() -> AsyncIterator[Event]:
+        try:
+            while True:
+                yield Delta(0, "x")
+        finally:
+            closed.set()
+
+    flights = FlightGroup()
+    stalled = flights.alone(source)
+    await anext(stalled)
+    await asyncio.sleep(0)
+    await stalled.aclose()
+    await flights.drain()
+    assert closed.is_set()

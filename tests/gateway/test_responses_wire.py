@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from gateway.backends.base import Usage
 from gateway.errors import BadRequest
-from gateway.wire.openai import check_chat
+from gateway.wire.openai import UsageBody, check_chat
+from gateway.wire.responses.answer import usage_of
 from gateway.wire.responses.chat import chat_body
 from gateway.wire.responses.items import input_items
 from gateway.wire.responses.request import ResponsesRequest, check_responses
@@ -296,3 +298,13 @@ def test_bad_request_names_its_field(fields: dict[str, Any], param: str) -> None
     with pytest.raises(BadRequest) as caught:
         translated(**fields)
     assert caught.value.param == param
+
+
+def test_further_counts_are_shown_when_an_upstream_gives_them() -> None:
+    """Reasoning tokens are the upstream's own; what is no object is not read."""
+    given = Usage(9, 7, 4, {"completion_tokens_details": {"reasoning_tokens": 5}})
+    assert usage_of(given)["output_tokens_details"] == {"reasoning_tokens": 5}
+    odd = Usage(9, 7, 4, {"completion_tokens_details": None, "prompt_tokens_details": 3})
+    assert usage_of(odd)["output_tokens_details"] == {"reasoning_tokens": 0}
+    assert usage_of(odd)["input_tokens_details"]["cached_tokens"] == 4
+    assert UsageBody.of(odd)["prompt_tokens_details"] == {"cached_tokens": 4}

@@ -83,6 +83,17 @@ def test_conversations_are_spread_when_they_share_a_short_system_prompt() -> Non
     assert min(chosen.values()) > 60
 
 
+def test_caches_fill_evenly_when_few_conversations_are_hashed() -> None:
+    """Chance may not give one replica most of them: it would forget them while others idle."""
+    for trial in range(40):
+        replicas, policy = replicas_of(1, 1), PrefixAffinity()
+        chosen = Counter(
+            send(policy, chat("q", system=f"system {trial} {at}" * 40), replicas).url
+            for at in range(8)
+        )
+        assert sorted(chosen.values()) in ([3, 5], [4, 4])
+
+
 def test_shared_document_brings_requests_together_when_it_is_most_of_them() -> None:
     """Questions on one long document go to one replica while it has room."""
     replicas = replicas_of(1, 1, 1)

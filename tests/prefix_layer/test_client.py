@@ -1,6 +1,7 @@
 """The asyncio client over a spawned process whose engine has no model: life, death, restart."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from prefix_layer import (
     Sampling,
     Tokens,
 )
+from prefix_layer.client import _End
 from prefix_layer.config import decode_config, encode_config
 from tests.fakes.engine import BROKEN, DIES_LOADING, HANGS, LAST_BREATH, PROGRAM, REFUSED
 
@@ -280,3 +282,26 @@ def test_settings_survive_when_passed_on_the_command_line(tmp_path: Path) -> Non
     """The engine process is built from the very settings that the client was given."""
     config = EngineConfig(tmp_path / "a b", dtype="float32", kv_tokens=77, prefix_caching=False)
     assert decode_config(encode_config(config)) == config
+
+
+async def test_close_ends_when_a_dying_engine_swallows_the_cancellation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever became of the cancellation, a closed client starts nothing anew."""
+    client = EngineClient(EngineConfig(tmp_path), program=PROGRAM, backoff_s=0.01)
+    runs = 0
+
+    async def run_once() -> _End:
+        nonlocal runs
+        runs += 1
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return _End("killed", loaded=True)
+
+    monkeypatch.setattr(client, "_run_once", run_once)
+    await client.start()
+    while not runs:
+        await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        await client.close()
+    assert runs == 1

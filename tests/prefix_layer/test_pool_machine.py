@@ -53,7 +53,9 @@ class PoolMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def compute(self, data: st.DataObject) -> None:
         sequence = data.draw(st.sampled_from(self.running))
-        num_tokens = data.draw(st.integers(0, sequence.num_pending_tokens))
+        self.advance(sequence, data.draw(st.integers(0, sequence.num_pending_tokens)))
+
+    def advance(self, sequence: Sequence, num_tokens: int) -> None:
         if not self.cache.grow(sequence, num_tokens):
             return
         self.copy(sequence)

@@ -68,7 +68,10 @@ def _rows(items: Sequence[Item], num_inputs: int) -> list[bytes]:
     ordered = sorted(items, key=lambda item: item.index)
     if [item.index for item in ordered] != list(range(num_inputs)):
         raise ValueError(f"{len(items)} vectors for {num_inputs} inputs, or wrongly numbered")
-    return [_row(item.embedding) for item in ordered]
+    rows = [_row(item.embedding) for item in ordered]
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("vectors of different widths")
+    return rows
 
 
 def _row(given: list[float] | str) -> bytes:

@@ -4,7 +4,7 @@ Every policy chooses among replicas that may be sent requests now, and honours t
 """
 
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -93,7 +93,8 @@ class PrefixAffinity:
     A conversation that goes on follows its last request. Another request follows the longest
     prefix that a replica is known to have seen, when that is at least `LEAST_SHARE` of it. The
     rest goes by the hash of where it parts from what is known, so that several gateways agree
-    without a word. None has more than ``load_bound`` times its share of the requests in flight.
+    without a word. None has more than ``load_bound`` times its share of the requests in flight,
+    nor, when it is chosen for what is new, of the prefixes that are remembered: caches are finite.
     Source: Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads" (2016);
     Thaler, Ravishankar, "Using Name-Based Mappings to Increase Hit Rates" (1998).
     """
@@ -102,6 +103,7 @@ class PrefixAffinity:
         self._load_bound = load_bound
         self._max_known = max_known
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._num_known: Counter[Replica] = Counter()
         self._idle = LeastBusy()
 
     def choose(self, prefix: Prefix, replicas: Sequence[Replica]) -> Replica:
@@ -119,7 +121,7 @@ class PrefixAffinity:
                 least = min(replica.load for replica in homes)
                 return _nearest(key, [each for each in homes if each.load == least])
             seed = key
-        return _nearest(seed, roomy)
+        return _nearest(seed, self._light(roomy, len(prefix.keys)))
 
     def served(self, prefix: Prefix, replica: Replica) -> None:
         """Remember where the prefix lives."""
@@ -127,16 +129,18 @@ class PrefixAffinity:
             known = self._known.setdefault(key, _Known())
             if replica not in known.homes:
                 known.homes |= {replica}
+                self._num_known[replica] += 1
             self._known.move_to_end(key)
         if prefix.keys:
             self._known[prefix.keys[-1]].was_whole = True
         while len(self._known) > self._max_known:
-            self._known.popitem(last=False)
+            self._num_known.subtract(self._known.popitem(last=False)[1].homes)
 
     def forget(self, replica: Replica) -> None:
         """Forget what lived on a replica."""
         for known in self._known.values():
             known.homes -= {replica}
+        self._num_known.pop(replica, None)
         self._idle.forget(replica)
 
     def _roomy(self, replicas: Sequence[Replica]) -> list[Replica]:
@@ -144,6 +148,12 @@ class PrefixAffinity:
         num_requests = 1 + sum(replica.in_flight for replica in replicas)
         share = self._load_bound * num_requests / sum(replica.weight for replica in replicas)
         return [each for each in replicas if each.in_flight < math.ceil(share * each.weight)]
+
+    def _light(self, replicas: Sequence[Replica], num_new: int) -> list[Replica]:
+        """Return the replicas that may keep so many prefixes more; never none."""
+        num_known = num_new + sum(self._num_known[replica] for replica in replicas)
+        share = self._load_bound * num_known / sum(replica.weight for replica in replicas)
+        return [each for each in replicas if self._num_known[each] < share * each.weight]
 
     def _parting(self, prefix: Prefix) -> bytes:
         """Return the shortest prefix that nobody is known to have seen, else the longest."""

@@ -148,12 +148,20 @@ def logprobs_of(logprobs: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
 
 
 def usage_of(usage: Usage) -> dict[str, Any]:
-    """Return a backend's counts in this API's shape."""
+    """Return a backend's counts in this API's shape, an upstream's further ones beside them."""
+    cached = {"cached_tokens": usage.cached_tokens}
     return {
         "input_tokens": usage.prompt_tokens,
-        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
+        "input_tokens_details": {
+            "cache_write_tokens": 0,
+            **usage.detail("prompt_tokens_details"),
+            **cached,
+        },
         "output_tokens": usage.completion_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {
+            "reasoning_tokens": 0,
+            **usage.detail("completion_tokens_details"),
+        },
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
     }
 

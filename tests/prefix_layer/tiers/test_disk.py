@@ -103,6 +103,19 @@ def test_oldest_goes_when_the_limit_is_reached(tmp_path: Path) -> None:
     assert smaller.num_bytes <= 2 * (SIZE + 200)
 
 
+def test_unused_blocks_are_gone_when_their_time_is_over(tmp_path: Path) -> None:
+    """A time to live is since the last use, and of one's own blocks only."""
+    put(opened(tmp_path, layout=OTHER), 3)
+    disk = DiskTier(tmp_path, LAYOUT, MUCH, ttl_s=60)
+    put(disk, 1, 2)
+    for number in (1, 2, 3):
+        age(tmp_path, number, 90)
+    disk.touch([key(2)])
+    assert held(disk, 1, 2) == [2]
+    disk.look_around()
+    assert len(list(tmp_path.glob("*/*/*.kv"))) == 2
+
+
 def test_end_of_a_prefix_goes_first_when_used_at_once(tmp_path: Path) -> None:
     """Blocks that continue others are the older ones, so that no start is lost before its end."""
     disk = opened(tmp_path, max_bytes=4 * (SIZE + 200))

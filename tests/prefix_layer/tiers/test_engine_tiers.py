@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import DeepseekV3Config
 
 from prefix_layer.engine import Engine
-from tests.prefix_layer.driving import drive, greedy, make_engine, solo
+from prefix_layer.messages import Probe
+from tests.prefix_layer.driving import drive, greedy, make_engine, next_logits, solo
 
 BLOCK_SIZE = 4
 SMALL_POOL = 32
@@ -75,3 +77,164 @@ def test_all_answers_are_right_when_many_share_and_overflow(
         assert {n: a.token_ids for n, a in answers.items()} == {
             n: a.token_ids for n, a in expected.items()
         }
+
+
+def test_nothing_is_found_when_reset(make: MakeEngine, tiers: dict[str, Any]) -> None:
+    """A reset is of the pool and of all tiers."""
+    engine = make(**tiers)
+    prompt = tokens(81, 2)
+    solo(engine, prompt, 4)
+    push_out(engine)
+    engine.reset()
+    kept = engine.stats("").bytes_by_tier
+    assert {tier: kept.get(tier, 0) for tier in ("device", "host", "disk")} == {
+        "device": 0,
+        "host": 0,
+        "disk": 0,
+    }
+    assert solo(engine, prompt, 4).num_cached_tokens == 0
+
+
+def test_another_tenant_finds_nothing_when_blocks_are_in_a_tier(
+    make: MakeEngine, tiers: dict[str, Any]
+) -> None:
+    """Salts separate tenants below the pool as they do in it."""
+    engine = make(**tiers)
+    prompt = tokens(81, 3)
+    mine = [greedy("mine", prompt, salt=b"a")]
+    drive(engine, mine)
+    push_out(engine)
+    assert drive(engine, [greedy("other", prompt, salt=b"b")])["other"].num_cached_tokens == 0
+    push_out(engine)
+    assert drive(engine, mine)["mine"].num_cached_tokens == 80
+
+
+def test_counts_add_up_when_tokens_come_from_everywhere(
+    make: MakeEngine, tiers: dict[str, Any]
+) -> None:
+    """Every prompt and generated token has one source."""
+    engine = make(**tiers)
+    lengths = [40, 81, 33, 81, 40, 81]
+    prompts = [tokens(length, length) for length in lengths]
+    for prompt in prompts:
+        solo(engine, prompt, 3)
+    by_source = engine.stats("").tokens_by_source
+    assert sum(by_source.values()) == sum(lengths) + 2 * len(lengths)
+    assert by_source["device"] < by_source["computed"]
+
+
+def test_blocks_are_whole_when_sequences_are_aborted_while_loading(
+    make: MakeEngine, tiers: dict[str, Any]
+) -> None:
+    """An abort in any state lets go of what was on its way."""
+    engine = make(**tiers)
+    prompts = [tokens(81, seed) for seed in range(4, 9)]
+    expected = [solo(engine, prompt, 3).token_ids for prompt in prompts]
+    for round_ in range(6):
+        for i, prompt in enumerate(prompts):
+            engine.add(greedy(f"{round_}-{i}", prompt, 3))
+        for _ in range(round_):
+            engine.step()
+            engine.check_invariants()
+        for i in range(len(prompts)):
+            engine.abort(f"{round_}-{i}")
+            engine.check_invariants()
+    assert [solo(engine, prompt, 3).token_ids for prompt in prompts] == expected
+
+
+def test_a_probe_names_the_tier_when_blocks_have_left_the_pool(
+    make: MakeEngine, tiers: dict[str, Any]
+) -> None:
+    """What a request would find is said by tier, without loading it."""
+    engine = make(**tiers)
+    prompt = tokens(81, 9)
+    solo(engine, prompt, 1)
+    push_out(engine)
+    until_quiet(engine)
+    before = engine.stats("").tokens_by_source
+    probed = engine.probe(Probe("p", prompt, b""))
+    expected = "host" if tiers["host_kv_bytes"] else "disk"
+    assert probed.num_cached_tokens == 80
+    assert probed.tokens_by_tier[expected] >= 60
+    assert engine.stats("").tokens_by_source == before
+
+
+def test_reused_blocks_are_on_disk_when_they_never_left_the_pool(
+    make: MakeEngine, tmp_path: Path
+) -> None:
+    """What was used twice outlives the engine; what was used once is not worth the write."""
+    engine = make(disk_kv_bytes=MUCH, kv_dir=tmp_path)
+    solo(engine, tokens(21, 10), 1)
+    engine.rest()
+    until_quiet(engine)
+    assert engine.stats("").bytes_by_tier["disk"] == 0
+    solo(engine, tokens(21, 10), 1)
+    engine.rest()
+    until_quiet(engine)
+    assert engine.stats("").bytes_by_tier["disk"] > 0
+    other = make(disk_kv_bytes=MUCH, kv_dir=tmp_path)
+    assert solo(other, tokens(21, 10), 1).num_cached_tokens == 20
+
+
+@pytest.mark.parametrize("fault", ["a file", "no such right"])
+def test_requests_go_on_when_the_folder_cannot_be_used(
+    make: MakeEngine, tmp_path: Path, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The tier is off with one line; the engine starts and answers."""
+    folder = tmp_path / "kv"
+    if fault == "a file":
+        folder.write_text("not a folder")
+    else:
+        folder = Path("/proc/strata-kv")
+    engine, plain = make(disk_kv_bytes=MUCH, kv_dir=folder), make()
+    assert len([r for r in caplog.records if "disk KV is off" in r.message]) == 1
+    assert solo(engine, tokens(50, 1)).token_ids == solo(plain, tokens(50, 1)).token_ids
+
+
+def test_answers_stay_close_when_kept_in_eight_bits(
+    make: MakeEngine, tiers: dict[str, Any]
+) -> None:
+    """Rounded KV moves logits a little; it is never mixed with exact KV."""
+    engine, exact = make(**tiers, kv_codec="int8"), make(**tiers)
+    prompt = tokens(81, 12)
+    expected = next_logits(engine, prompt)
+    push_out(engine)
+    actual = next_logits(engine, prompt)
+    difference = float((expected - actual).norm() / expected.norm())
+    assert 0 < difference < 0.1
+    assert solo(exact, prompt, 1).num_cached_tokens == 0
+
+
+def test_latent_layers_come_back_when_widths_differ(
+    make_tiny: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Whatever the pool holds is kept: here latents, whose keys and values are of unlike width."""
+    folder = make_tiny(
+        DeepseekV3Config,
+        q_lora_rank=16,
+        kv_lora_rank=8,
+        qk_nope_head_dim=8,
+        qk_rope_head_dim=4,
+        v_head_dim=6,
+        num_key_value_heads=4,
+        first_k_dense_replace=3,
+    )
+    settings = {"kv_tokens": 128, "kv_load": "always", "disk_kv_bytes": MUCH, "kv_dir": tmp_path}
+    engine = make_engine(folder, **settings)
+    prompt = tokens(81, 13)
+    first = solo(engine, prompt, 8)
+    push_out(engine)
+    until_quiet(engine)
+    again = solo(engine, prompt, 8)
+    engine.close()
+    assert again.num_cached_tokens == 80
+    assert again.token_ids == first.token_ids
+
+
+def until_quiet(engine: Engine) -> None:
+    """Let the disk's thread finish what it was given."""
+    assert engine._tiers is not None
+    if engine._tiers._worker is not None:
+        while engine._tiers._writing or engine._tiers._reading:
+            engine._tiers.wait(1.0)
+            engine._tiers.begin_step()
