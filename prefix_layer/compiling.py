@@ -29,8 +29,12 @@ class GrammarCompiler:
         self._kept: OrderedDict[Grammar, Future[Matcher]] = OrderedDict()
 
     def compile(self, grammar: Grammar) -> Future[Matcher]:
-        """Return a matcher to start sequences with, soon or at once; it raises `BadGrammar`."""
-        if grammar not in self._kept:
+        """Return a matcher to start sequences with, soon or at once; it raises `BadGrammar`.
+
+        What failed is tried again: it may have been for want of time.
+        """
+        known = self._kept.get(grammar)
+        if known is None or (known.done() and known.exception() is not None):
             self._kept[grammar] = self._thread.submit(self._compile, grammar)
         self._kept.move_to_end(grammar)
         if len(self._kept) > MAX_KEPT:
@@ -104,6 +108,6 @@ class Compiling:
     def _equip(self, sequence: Sequence, compiled: Future[Matcher]) -> str | None:
         try:
             sequence.matcher = compiled.result().start(sequence.sampling.stop_token_ids)
-        except BadGrammar as error:
+        except (BadGrammar, OSError) as error:
             return str(error)
         return None

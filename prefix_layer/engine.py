@@ -12,7 +12,7 @@ from prefix_layer.block_events import BlockListener, EvictedHashes
 from prefix_layer.block_pool import BlockPool
 from prefix_layer.compiling import Compiling, GrammarCompiler
 from prefix_layer.config import EngineConfig
-from prefix_layer.errors import FailureCode, ModelLoadError
+from prefix_layer.errors import ModelLoadError
 from prefix_layer.eviction import EvictionPolicy, TtlPolicy, make_policy
 from prefix_layer.kv_cache import PagedKVCache
 from prefix_layer.kv_events import KvEvents
@@ -21,14 +21,11 @@ from prefix_layer.masker import Masker
 from prefix_layer.messages import (
     EngineStats,
     Failed,
-    FinishReason,
     Generate,
     GetTree,
     Probe,
     Probed,
     Ready,
-    Sampling,
-    TokenLogprob,
     Tokens,
     Tree,
     Warm,
@@ -39,6 +36,7 @@ from prefix_layer.narrow import NarrowKernel, load_kernel
 from prefix_layer.prefix_cache import PrefixCache
 from prefix_layer.prefix_index import PrefixIndex
 from prefix_layer.prepack import can_prepack, prepack
+from prefix_layer.replies import failed, no_choice, sampling_fault, tokens_of
 from prefix_layer.runner import Runner
 from prefix_layer.sampler import Choice, sample
 from prefix_layer.scheduler import Scheduler
@@ -114,9 +112,9 @@ class Engine:
 
         A `Warmed` says at once that nothing is left to compute.
         """
-        failed = self._refuse(command)
-        if failed is not None:
-            return failed
+        refused = self._refuse(command)
+        if refused is not None:
+            return refused
         context_length = self.ready.context_length
         if isinstance(command, Generate):
             begun: Sequence | Warmed | Failed = Sequence(command, context_length)
@@ -252,9 +250,9 @@ class Engine:
         events: list[Tokens | Failed | Warmed] = []
         for sequence, fault in self._compiling.take_done():
             if fault is not None:
-                events.append(_failed(sequence.request_id, "bad_grammar", fault))
+                events.append(failed(sequence.request_id, "bad_grammar", fault))
             elif (finish_reason := sequence.append_forced()) is not None:
-                events.append(_tokens(sequence, None, finish_reason))
+                events.append(tokens_of(sequence, None, finish_reason))
             else:
                 self._scheduler.add(sequence)
         return events
@@ -269,11 +267,11 @@ class Engine:
     def _emit(self, sequence: Sequence, choice: Choice | None) -> Tokens | Failed:
         if choice is None:
             self._scheduler.finish(sequence)
-            return _no_choice(sequence)
+            return no_choice(sequence)
         finish_reason = sequence.append(choice.token_id)
         if finish_reason is not None:
             self._scheduler.finish(sequence)
-        return _tokens(sequence, choice.logprob, finish_reason)
+        return tokens_of(sequence, choice.logprob, finish_reason)
 
     def _end_warm_up(self, sequence: Sequence) -> Warmed | Failed:
         answer = self._operator.end(sequence)
@@ -285,12 +283,12 @@ class Engine:
         length, request_id = len(command.prompt), command.request_id
         if length >= self._model.context_length:
             text = f"the prompt has {length} tokens, the context {self._model.context_length}"
-            return _failed(request_id, "prompt_too_long", text)
+            return failed(request_id, "prompt_too_long", text)
         if length >= self.ready.context_length:
             text = f"the prompt has {length} tokens, the KV pool {self.ready.context_length}"
-            return _failed(request_id, "kv_exhausted", text)
+            return failed(request_id, "kv_exhausted", text)
         fault = self._find_fault(command)
-        return _failed(request_id, "engine_error", fault) if fault else None
+        return failed(request_id, "engine_error", fault) if fault else None
 
     def _find_fault(self, command: Generate | Warm) -> str | None:
         vocabulary = range(self._model.vocab_size)
@@ -300,7 +298,7 @@ class Engine:
             return f"the prompt has token ids outside of 0..{vocabulary[-1]}"
         if command.request_id in self._scheduler or command.request_id in self._compiling:
             return f"request id {command.request_id!r} is in use"
-        return None if isinstance(command, Warm) else _sampling_fault(command.sampling, vocabulary)
+        return None if isinstance(command, Warm) else sampling_fault(command.sampling, vocabulary)
 
     def _prove_and_prepack(self, num_blocks: int) -> None:
         """Check paging against the model's own attention, before and after making it faster."""
@@ -381,34 +379,3 @@ def _allocate(model: LoadedModel, num_slots: int) -> PagedKVCache:
         return PagedKVCache(model.shapes, num_slots, model.dtype, model.device, kernel)
     except RuntimeError as error:
         raise ModelLoadError(f"no memory for a KV pool of {num_slots} tokens") from error
-
-
-def _sampling_fault(sampling: Sampling, vocabulary: range) -> str | None:
-    if any(token_id not in vocabulary for token_id in sampling.logit_bias):
-        return f"logit_bias has token ids outside of 0..{vocabulary[-1]}"
-    if sampling.grammar is not None and not sampling.stop_token_ids:
-        return "a grammar needs stop_token_ids for the answer to end on"
-    return "max_tokens must be at least 1" if sampling.max_tokens < 1 else None
-
-
-def _tokens(
-    sequence: Sequence, logprob: TokenLogprob | None, finish_reason: FinishReason | None
-) -> Tokens:
-    return Tokens(
-        request_id=sequence.request_id,
-        token_ids=sequence.take_unsent(),
-        logprobs=None if logprob is None else [logprob],
-        finish_reason=finish_reason,
-        num_cached_tokens=sequence.num_cached_tokens or 0,
-        prompt_logprobs=sequence.first_prompt_logprobs,
-    )
-
-
-def _no_choice(sequence: Sequence) -> Failed:
-    if sequence.matcher is not None and sequence.matcher.fault is not None:
-        return _failed(sequence.request_id, "bad_grammar", sequence.matcher.fault)
-    return _failed(sequence.request_id, "engine_error", "the model gave no finite logits")
-
-
-def _failed(request_id: str, code: FailureCode, message: str) -> Failed:
-    return Failed(request_id=request_id, message=message, code=code)

@@ -14,6 +14,7 @@ import random
 import statistics
 import time
 from pathlib import Path
+from typing import Any
 
 from gateway.backends.json_schema import strict_schema
 from gateway.backends.plan import read_plan
@@ -83,17 +84,15 @@ def main() -> None:
     assert plan.grammar is not None
     print_compile_times(vocabulary, plan.grammar)
 
-    def sampling(grammar: Grammar | None, num_logprobs: int | None = None) -> Sampling:
+    def sampling(grammar: Grammar | None, **more: Any) -> Sampling:
         stops = [EOS] if grammar else []
-        return Sampling(
-            options.tokens, 0.0, stop_token_ids=stops, num_logprobs=num_logprobs, grammar=grammar
-        )
+        return Sampling(options.tokens, 0.0, stop_token_ids=stops, grammar=grammar, **more)
 
     rows = {
         "free": sampling(None),
-        "free, logprobs": sampling(None, 0),
-        "masks only": sampling(grammar_of(STRING), 0),
-        "text beside tools": sampling(plan.grammar),
+        "free, logprobs": sampling(None, num_logprobs=0),
+        "masks only": sampling(grammar_of(STRING), num_logprobs=0),
+        "text beside tools": sampling(plan.grammar, logit_bias={EOS: -100.0}),
         "record": sampling(grammar_of(RECORD)),
     }
     for size in BATCHES:

@@ -29,6 +29,11 @@ def tokens(count: int, seed: int = 0) -> list[int]:
     return random.Random(seed).choices(range(3, 320), k=count)
 
 
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Compare slots nobody wrote too, in which anything may stand, NaN as well."""
+    return torch.equal(a.view(torch.int32), b.view(torch.int32))
+
+
 @pytest.fixture
 def engine(tiny_llama: Path) -> Engine:
     return make_engine(tiny_llama)
@@ -82,7 +87,7 @@ def test_stored_blocks_never_change_when_others_build_on_them(
     for block, parts, own_hash in zip(shared, stored, hashes, strict=True):
         assert block.block_hash == own_hash
         now = engine._kv.block(block.block_id, BLOCK_SIZE)
-        assert all(torch.equal(a, b) for a, b in zip(parts, now, strict=True))
+        assert all(same_bits(a, b) for a, b in zip(parts, now, strict=True))
 
 
 def test_attended_length_is_the_own_one_when_a_match_is_partial(
