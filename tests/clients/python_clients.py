@@ -69,7 +69,21 @@ class ModelClient(Protocol):
     def close(self) -> None: ...
 
 
-class OpenAIClient:
+class OpenAIErrors:
+    """What clients share that raise openai's errors."""
+
+    def ask(self, model: str, text: str) -> str:
+        raise NotImplementedError
+
+    def error(self, model: str, text: str) -> tuple[int, str]:
+        try:
+            self.ask(model, text)
+        except openai.APIStatusError as error:
+            return error.status_code, error.message
+        raise AssertionError("no error")
+
+
+class OpenAIClient(OpenAIErrors):
     """openai, synchronous."""
 
     def __init__(self, url: str) -> None:
@@ -118,13 +132,6 @@ class OpenAIClient:
         assert city is not None
         return city.model_dump()
 
-    def error(self, model: str, text: str) -> tuple[int, str]:
-        try:
-            self.ask(model, text)
-        except openai.APIStatusError as error:
-            return error.status_code, error.message
-        raise AssertionError("no error")
-
     def leave(self, model: str, text: str) -> str:
         stream = self._client.chat.completions.create(
             model=model, messages=_user(text), stream=True, max_tokens=1000
@@ -140,7 +147,7 @@ class OpenAIClient:
         self._client.close()
 
 
-class AsyncOpenAIClient:
+class AsyncOpenAIClient(OpenAIErrors):
     """openai, asynchronous, over the Responses API."""
 
     def __init__(self, url: str) -> None:
@@ -206,13 +213,6 @@ class AsyncOpenAIClient:
             return parsed.output_parsed.model_dump()
 
         return dict(self._run(work))
-
-    def error(self, model: str, text: str) -> tuple[int, str]:
-        try:
-            self.ask(model, text)
-        except openai.APIStatusError as error:
-            return error.status_code, error.message
-        raise AssertionError("no error")
 
     def leave(self, model: str, text: str) -> str:
         async def work(client: openai.AsyncOpenAI) -> str:
@@ -308,7 +308,7 @@ class AnthropicClient:
         self._client.close()
 
 
-class LangChainClient:
+class LangChainClient(OpenAIErrors):
     """langchain-openai."""
 
     def __init__(self, url: str) -> None:
@@ -355,13 +355,6 @@ class LangChainClient:
         assert isinstance(city, City)
         return city.model_dump()
 
-    def error(self, model: str, text: str) -> tuple[int, str]:
-        try:
-            self.ask(model, text)
-        except openai.APIStatusError as error:
-            return error.status_code, error.message
-        raise AssertionError("no error")
-
     def leave(self, model: str, text: str) -> str:
         chunks = self._model(model, max_tokens=1000).stream(text)
         piece = next(str(chunk.content) for chunk in chunks if chunk.content)
@@ -372,7 +365,7 @@ class LangChainClient:
         self._http.close()
 
 
-class LiteLLMClient:
+class LiteLLMClient(OpenAIErrors):
     """litellm as a client."""
 
     def __init__(self, url: str) -> None:
@@ -410,13 +403,6 @@ class LiteLLMClient:
         answer = self._complete(model, _user(text), response_format=City)
         return City.model_validate_json(answer.choices[0].message.content).model_dump()
 
-    def error(self, model: str, text: str) -> tuple[int, str]:
-        try:
-            self.ask(model, text)
-        except openai.APIStatusError as error:
-            return error.status_code, error.message
-        raise AssertionError("no error")
-
     def leave(self, model: str, text: str) -> str:
         chunks = self._complete(model, _user(text), max_tokens=1000, stream=True)
         piece = next(c.choices[0].delta.content for c in chunks if c.choices[0].delta.content)
@@ -430,7 +416,7 @@ class LiteLLMClient:
         litellm.in_memory_llm_clients_cache.flush_cache()
 
 
-class LlmClient:
+class LlmClient(OpenAIErrors):
     """llm with an OpenAI-compatible endpoint."""
 
     def __init__(self, url: str) -> None:
@@ -473,13 +459,6 @@ class LlmClient:
     def structured(self, model: str, text: str) -> dict[str, Any]:
         answer = self._model(model).prompt(text, schema=City, stream=False, temperature=0)
         return City.model_validate_json(answer.text()).model_dump()
-
-    def error(self, model: str, text: str) -> tuple[int, str]:
-        try:
-            self.ask(model, text)
-        except openai.APIStatusError as error:
-            return error.status_code, error.message
-        raise AssertionError("no error")
 
     def leave(self, model: str, text: str) -> str:
         """Press Ctrl-C on the tool: its library keeps a connection that nobody reads."""
