@@ -105,13 +105,13 @@ class TrafficStats:
         }
 
     def prefix_ttft(self) -> dict[str, dict[str, float | int | None]]:
-        """Return the time to first token of generations, by whether KV of the prompt was reused."""
+        """Return the time to first token of generations, by whether half the prompt was cached."""
         return _quantiles(self._prefix_ttft)
 
     def _record_prefix(self, record: RequestRecord, ttft_s: float) -> None:
         if record.usage is None or record.outcome in HITS:
             return
-        kind = "hit" if record.usage.cached_tokens else "miss"
+        kind = "hit" if 2 * record.usage.cached_tokens >= record.usage.prompt_tokens else "miss"
         self._prefix_ttft[kind].add(ttft_s)
 
     def _model(self, name: str) -> str:

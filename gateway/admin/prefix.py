@@ -36,7 +36,7 @@ async def explain(request: HTTP) -> Explanation:
     body = convert(decode_object(await _body(request, parts)), ExplainBody)
     local = _local(parts)
     chat = _chat(local, body.request, "request")
-    return await local.prefix.explain(chat, Tenant.named(body.tenant or PUBLIC).salt)
+    return await local.prefix.explain(chat, _salt(parts, body.tenant))
 
 
 @post("/prefix/warm", status_code=200)
@@ -46,14 +46,14 @@ async def warm(request: HTTP) -> WarmResult:
     body = convert(decode_object(await _body(request, parts)), WarmBody)
     if body.public and body.tenant is not None:
         raise BadRequest("tenant: a public prompt belongs to no tenant", param="tenant")
-    local = _local(parts)
+    local, salt = _local(parts), _salt(parts, body.tenant)
     if not local.prefix.is_on:
         raise BadRequest("prefix caching is off (local.prefix_caching)", param="requests")
     rows: list[WarmRow] = []
     errors: list[RowError] = []
     for at, row in enumerate(body.requests):
         try:
-            rows.append(await _warm(local, at, row, body))
+            rows.append(await _warm(local, at, row, body, salt))
         except BadRequest as error:
             errors.append(RowError(at, error.message, error.param))
     return WarmResult(
@@ -80,14 +80,23 @@ async def reset(request: HTTP) -> dict[str, Any]:
     return {"blocks": stats.blocks_by_state, "pinned_blocks": stats.num_pinned_blocks}
 
 
-async def _warm(local: LocalBackend, at: int, row: Any, body: WarmBody) -> WarmRow:
+async def _warm(local: LocalBackend, at: int, row: Any, body: WarmBody, salt: bytes) -> WarmRow:
     where = f"requests[{at}]"
     if not isinstance(row, dict):
         raise BadRequest(f"{where}: must be an object", param=where)
-    salt = Tenant.named(body.tenant or PUBLIC).salt
     chat = _chat(local, row, where)
     warmed = await local.prefix.warm(chat, salt, pin=body.pin, public=body.public)
     return WarmRow.of(at, warmed)
+
+
+def _salt(parts: Parts, tenant: str | None) -> bytes:
+    """Return a tenant's salt; with keys, a name that no key has is a mistake."""
+    ring = parts.key_ring
+    if tenant is not None and not ring.is_open:
+        known = [one.name for one in ring.tenants()]
+        if tenant not in known:
+            raise BadRequest(f"tenant: no key has the tenant {tenant!r}", param="tenant")
+    return Tenant.named(tenant or PUBLIC).salt
 
 
 def _local(parts: Parts) -> LocalBackend:

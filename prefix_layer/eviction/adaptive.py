@@ -34,7 +34,8 @@ class AdaptivePolicy(EvictionPolicy):
 
     The protection time, a multiple of the pool in uses of blocks, is chosen by set duelling: a
     shadow cache per candidate sees a sample of the conversations, and the one with the most hits
-    rules. Protection 0 is LRU; it rules until another is better by 10%, and by more than chance:
+    rules. Protection 0 is LRU that keeps no more than a quarter of the pool of one first-time
+    request; it rules until another is better by 10%, and by more than chance:
     hits come in runs of blocks, so chance moves them by a share of about 1/sqrt(runs),
     of which twice is asked.
 

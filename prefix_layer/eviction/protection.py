@@ -9,6 +9,7 @@ SHARED_HITS = 3
 
 _PROVEN_PATIENCE = 2
 _POOL_PER_NEWCOMER = 64
+_POOL_PER_SCAN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,13 @@ class Protection:
 
     @classmethod
     def of(cls, pools: float, num_blocks: int) -> "Protection":
-        """Make the protection for a time in multiples of the pool; 0 makes everything plain LRU."""
+        """Make the protection for a time in multiples of the pool.
+
+        0 makes everything plain LRU, but for what a first-time request has past a quarter of the
+        pool: one long scan must not push out all there is before the traffic has been learnt.
+        """
         if pools == 0:
-            return cls(0, float("inf"), 1)
+            return cls(0, max(2, num_blocks // _POOL_PER_SCAN), 1)
         max_run = max(2, num_blocks // _POOL_PER_NEWCOMER)
         return cls(pools * num_blocks, max_run, _PROVEN_PATIENCE)
 

@@ -22,6 +22,7 @@ from prefix_layer.tiers.worker import DiskWorker
 _PASSAGE_BYTES = 64 << 20
 _MIN_PASSAGE_BLOCKS = 32
 _MAX_PASSAGE_BLOCKS = 512
+_MIN_HOST_BLOCKS = 4  # of a host tier that blocks to and from the disk pass as well
 
 log = logging.getLogger("strata.kv")
 
@@ -36,10 +37,12 @@ def open_tiers(config: EngineConfig, views: Views, fingerprint: str) -> KvTiers 
     sample = views(0)
     codec = make_codec(config.kv_codec, sample)
     disk = _open_disk(config, _layout(config, sample, fingerprint), codec.num_bytes)
-    host = _open_host(config, sample[0], codec.num_bytes, serves_disk=disk is not None)
+    num_kept = _num_host_blocks(config, codec.num_bytes, serves_disk=disk is not None)
+    num_slots = num_kept or (0 if disk is None else _num_passage_blocks(codec.num_bytes))
+    host = _open_host(config, sample[0], codec.num_bytes, num_slots)
     if host is None:
         return None
-    keeps_host = config.host_kv_bytes >= codec.num_bytes
+    keeps_host = num_kept > 0
     rates = Rates(config.block_size, always=config.kv_load == "always")
     worker = None if disk is None else DiskWorker(disk)
     return KvTiers(
@@ -73,15 +76,23 @@ def _open_disk(config: EngineConfig, layout: BlockLayout, block_bytes: int) -> D
         return None
 
 
+def _num_host_blocks(config: EngineConfig, block_bytes: int, *, serves_disk: bool) -> int:
+    """Return how many blocks the host tier may keep; 0 when its room is too small to be one."""
+    num_blocks = config.host_kv_bytes // block_bytes
+    least = _MIN_HOST_BLOCKS if serves_disk else 1
+    if config.host_kv_bytes and num_blocks < least:
+        log.warning("host KV is off: %d blocks take %d bytes", least, least * block_bytes)
+    return num_blocks if num_blocks >= least else 0
+
+
+def _num_passage_blocks(block_bytes: int) -> int:
+    """Return how many slots pass blocks to and from the disk where no host tier does."""
+    return min(max(_PASSAGE_BYTES // block_bytes, _MIN_PASSAGE_BLOCKS), _MAX_PASSAGE_BLOCKS)
+
+
 def _open_host(
-    config: EngineConfig, sample: Tensor, block_bytes: int, *, serves_disk: bool
+    config: EngineConfig, sample: Tensor, block_bytes: int, num_slots: int
 ) -> HostTier | None:
-    num_slots = config.host_kv_bytes // block_bytes
-    if config.host_kv_bytes and not num_slots:
-        log.warning("host KV is off: a block takes %d bytes", block_bytes)
-    if serves_disk:
-        passage = max(_PASSAGE_BYTES // block_bytes, _MIN_PASSAGE_BLOCKS)
-        num_slots = max(num_slots, min(passage, _MAX_PASSAGE_BLOCKS))
     if not num_slots:
         return None
     try:

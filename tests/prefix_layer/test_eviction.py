@@ -276,3 +276,16 @@ def test_scan_costs_another_client_little_when_the_pool_holds_both(num_blocks: i
     undisturbed = hit_share(before)
     assert undisturbed > 0.9
     assert hit_share([*before, scan]) > 0.95 * undisturbed
+
+
+def test_scan_takes_the_rest_of_the_pool_only_when_nothing_has_been_learnt() -> None:
+    """Three rounds of traffic and one long scan: what fits beside the scan is found again."""
+    num_blocks, hot = 640, [[100 * i + j for j in range(33)] for i in range(8)]
+    scan = [10**6 + i for i in range(478)]
+    trace = Trace("scan", [*hot, *hot, *hot, scan, *hot])
+    lru, adaptive = (
+        replay(trace, num_blocks, make_policy(name, num_blocks)) for name in ("lru", "adaptive")
+    )
+    beside = num_blocks - len(scan)
+    assert lru == 2 * 8 * 33
+    assert adaptive >= lru + 0.9 * beside
