@@ -246,7 +246,7 @@ class Pipeline:
         work = Work(
             call.request_id, info.model_id, call.body, call.tenant.salt, call.headers, call.api
         )
-        events = self._backends.stream(backend, work)
+        events = self._backends.stream(backend, work, call.tenant.rules.allows_model)
         async for event in events:
             assembler.add(event)
             answer = assembler.answer

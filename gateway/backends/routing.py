@@ -65,8 +65,10 @@ class Backends:
         found = self.find(model_id)
         return found[1].prices if found else None
 
-    async def stream(self, backend: Backend, work: Work) -> AsyncIterator[Event]:
-        """Generate with this backend, else with those that stand in for it.
+    async def stream(
+        self, backend: Backend, work: Work, may_use: Callable[[str], bool] = lambda _model: True
+    ) -> AsyncIterator[Event]:
+        """Generate with this backend, else with those that stand in for it and ``may_use`` allows.
 
         Another one is asked only while no event was given, and only for a failure that is not the
         request's own fault. When all fail, the error is the first one's.
@@ -74,6 +76,8 @@ class Backends:
         failure: BackendError | None = None
         for target, model_id in self._targets(backend, work.model):
             is_first = failure is None
+            if not is_first and not may_use(model_id):
+                continue
             events = cast(
                 "AsyncGenerator[Event, None]", target.stream(replace(work, model=model_id))
             )

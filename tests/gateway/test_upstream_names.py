@@ -181,6 +181,25 @@ async def test_another_model_answers_when_the_first_cannot(
     await backends.close()
 
 
+async def test_only_allowed_models_stand_in_when_a_tenant_is_kept_to_some(
+    upstream: FakeUpstream, other: FakeUpstream
+) -> None:
+    """An outage gives nobody a model that its rules deny."""
+    upstream.script = lambda call: refusal(503, FAULT)
+    backends = with_fallbacks(upstream.base_url, other.base_url)
+    found = backends.find("a")
+    assert found is not None
+    work = Work("r", "a", {"model": "a", "messages": HELLO}, b"")
+    assembler = Assembler()
+    async for event in backends.stream(found[0], work, lambda model: model == "third"):
+        assembler.add(event)
+    assert assembler.answer is not None
+    assert assembler.answer.stand_in == "third"
+    with pytest.raises(UpstreamStatus):
+        await anext(aiter(backends.stream(found[0], work, lambda _model: False)))
+    await backends.close()
+
+
 @pytest.mark.parametrize("status", [400, 404, 413, 422])
 async def test_refusal_is_final_when_the_request_is_at_fault(
     upstream: FakeUpstream, other: FakeUpstream, status: int
