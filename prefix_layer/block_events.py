@@ -1,5 +1,6 @@
 """What happens to cached blocks, told to whoever listens. Knows no sockets and no tensors."""
 
+from collections import OrderedDict
 from typing import Literal, Protocol
 
 from prefix_layer.block import Block
@@ -28,7 +29,7 @@ class EvictedHashes:
 
     def __init__(self, limit: int = 1 << 15) -> None:
         self._limit = limit
-        self._hashes: dict[bytes, None] = {}
+        self._hashes: OrderedDict[bytes, None] = OrderedDict()
 
     def __contains__(self, own_hash: bytes) -> bool:
         return own_hash in self._hashes
@@ -45,4 +46,4 @@ class EvictedHashes:
         assert block.block_hash is not None
         self._hashes[block.block_hash] = None
         if len(self._hashes) > self._limit:
-            del self._hashes[next(iter(self._hashes))]
+            self._hashes.popitem(last=False)

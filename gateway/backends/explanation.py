@@ -72,7 +72,8 @@ class Explainer:
             return self._explanation(prompt, probed, None, "none", "the whole prompt is cached")
         near = self._recent.nearest((salt, PUBLIC_SALT), prompt.token_ids)
         lost = 0 if near is None else near.num_common - cached
-        if probed.num_evicted_tokens or lost >= self._block_size:
+        is_tail = near is not None and near.num_common >= len(prompt.token_ids) - 1 and lost > 0
+        if probed.num_evicted_tokens or lost >= self._block_size or is_tail:
             return self._lost(prompt, probed, max(lost, probed.num_evicted_tokens))
         if (changed := self._changed_model(prompt, salt, near)) is not None:
             return self._parting(prompt, probed, None, changed)
@@ -82,12 +83,12 @@ class Explainer:
         return self._difference(prompt, probed, near)
 
     def _lost(self, prompt: Prompt, probed: Probed, num_lost: int) -> Explanation:
-        if probed.num_evicted_tokens:
+        if probed.num_evicted_tokens or num_lost < self._block_size:
             cause = "evicted"
             text = "were cached and had to make room; pin them or enlarge the pool"
         else:
             cause = "cleared"
-            text = "were cached until the cache was reset or the engine restarted"
+            text = "were cached until a reset, a restart of the engine, or the end of kv_ttl_s"
         return self._parting(prompt, probed, None, (cause, f"{num_lost} tokens {text}"))
 
     def _changed_model(

@@ -21,12 +21,22 @@ def tokenizer(bundled_chat_model: Path) -> Tokenizer:
     return Tokenizer(bundled_chat_model)
 
 
-def explain(tokenizer: Tokenizer, recent: RecentPrompts, fingerprint: str) -> Explanation:
+def explain(
+    tokenizer: Tokenizer, recent: RecentPrompts, fingerprint: str, num_cached: int = 0
+) -> Explanation:
     ids = tokenizer.encode_chat(MESSAGES)
     prompt = Prompt("", ids, ("system", "user"), digest_turns(MESSAGES))
-    nothing = Probed("p", 0, {}, 0, [])
+    probed = Probed("p", num_cached, {}, 0, [])
     explainer = Explainer(tokenizer, recent, fingerprint, 16)
-    return explainer.explain(prompt, A, nothing, is_others=False)
+    return explainer.explain(prompt, A, probed, is_others=False)
+
+
+def test_lost_tail_is_named_when_the_whole_prompt_was_seen(tokenizer: Tokenizer) -> None:
+    """Less than a block that had to go is no new text."""
+    recent, ids = RecentPrompts(), tokenizer.encode_chat(MESSAGES)
+    recent.record(A, ids, digest_turns(MESSAGES))
+    assert explain(tokenizer, recent, "f", num_cached=len(ids) - 5).cause == "evicted"
+    assert explain(tokenizer, recent, "f", num_cached=len(ids) - 1).cause == "none"
 
 
 @pytest.mark.parametrize(
