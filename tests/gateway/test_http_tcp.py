@@ -90,7 +90,7 @@ async def test_others_still_hear_it_when_one_of_two_identical_clients_leaves() -
     headers = {"content-type": "application/json"}
 
     def both_listen() -> bool:
-        return any(flight._listeners == 2 for flight in gateway.flights._flying)
+        return any(len(flight._places) == 2 for flight in gateway.flights._flying)
 
     async with gateway.listening() as url, httpx.AsyncClient(timeout=30) as client:
         staying = asyncio.create_task(client.post(url + URL, content=data, headers=headers))
