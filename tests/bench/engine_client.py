@@ -99,7 +99,7 @@ class EngineClient:
             usage = chunk.get("usage") or usage
             for choice in chunk.get("choices") or ():
                 text = choice["delta"].get("content")
-                if text or (choice["finish_reason"] and not times):
+                if text or (choice.get("finish_reason") and not times):
                     pieces.append(text or "")
                     times.append(now)
         if not times:
