@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from gateway.auth import Tenant
 from gateway.backends.base import Delta, Event, Final, Usage
@@ -47,10 +47,37 @@ class CacheReport:
     allowance: Allowance = ()
 
 
-class Watch:
-    """Clocks one call and records it exactly once, however it ends."""
+class Counted(Protocol):
+    """What a record says of a call, of whatever kind it is."""
 
-    def __init__(self, call: Call, on_record: OnRecord) -> None:
+    @property
+    def request_id(self) -> str:
+        """The id in logs and headers."""
+        ...
+
+    @property
+    def tenant(self) -> Tenant:
+        """Who asks."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """What was asked for."""
+        ...
+
+    @property
+    def route(self) -> str:
+        """Where it was asked."""
+        ...
+
+
+class Watch:
+    """Clocks one call and records it exactly once, however it ends.
+
+    ``has_first_token`` is False for answers that are no text: they have no time to first token.
+    """
+
+    def __init__(self, call: Counted, on_record: OnRecord, *, has_first_token: bool = True) -> None:
         self.report = CacheReport("miss", Judgement())
         self._call = call
         self._on_record: OnRecord | None = on_record
@@ -59,6 +86,8 @@ class Watch:
         self._usage: Usage | None = None
         self._stand_in: str | None = None
         self._num_deltas = 0
+        self._num_processed: int | None = None
+        self._has_first_token = has_first_token
         self.ticket: Ticket | None = None
 
     @property
@@ -79,9 +108,12 @@ class Watch:
         elif isinstance(event, Final):
             self._usage, self._stand_in = event.usage, event.stand_in
 
-    def completed(self, usage: Usage) -> None:
-        """Take note of a whole answer's counts."""
-        self._usage = usage
+    def completed(self, usage: Usage, num_processed: int | None = None) -> None:
+        """Take note of a whole answer's counts.
+
+        ``num_processed`` is how many of its tokens a model processed where that is not all or none.
+        """
+        self._usage, self._num_processed = usage, num_processed
 
     def failed(self, error: BaseException) -> None:
         """Record a call that raised."""
@@ -112,7 +144,7 @@ class Watch:
         if self.ticket is not None:
             self.ticket.end(self._num_generated_tokens())
         seconds = time.perf_counter() - self._started
-        is_whole = end == "ok" and self._usage is not None
+        is_whole = end == "ok" and self._usage is not None and self._has_first_token
         on_record(
             RequestRecord(
                 request_id=self._call.request_id,
@@ -132,6 +164,8 @@ class Watch:
 
     def _num_generated_tokens(self) -> int:
         """Return the tokens a model processed for this call; of an aborted one what was seen."""
+        if self._num_processed is not None:
+            return self._num_processed
         if self.report.outcome in HITS or self.report.coalesced:
             return 0
         if self._usage is None:

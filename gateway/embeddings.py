@@ -4,8 +4,7 @@ Every input is an entry of its own, so a list of old and new ones costs the new 
 HTTP.
 """
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,25 +14,16 @@ from gateway.auth import Tenant
 from gateway.backends.base import Usage
 from gateway.backends.embeddings import Embedding, EmbeddingBackend, EmbedWork
 from gateway.backends.routing import Backends
-from gateway.call import CacheReport
-from gateway.errors import (
-    BackendError,
-    BadRequest,
-    Forbidden,
-    ModelNotFound,
-    NotCached,
-    RateLimited,
-)
+from gateway.call import CacheReport, OnRecord, Watch
+from gateway.errors import BackendError, BadRequest, ModelNotFound, NotCached
 from gateway.pipeline import UNKNOWN_FINGERPRINT
-from gateway.quotas import Quotas, Ticket
-from gateway.record import End, RequestRecord
+from gateway.quotas import Quotas
 from gateway.write_back import WriteBack
 from semantic_layer import Bypass, CacheControl, CacheQuery, Hit, Judgement, Miss, SemanticCache
 
 API = "embeddings"
 WRITE_BACK_WAIT_S = 0.05
 
-OnRecord = Callable[[RequestRecord], None]
 Input = str | list[int]
 
 
@@ -59,10 +49,14 @@ class EmbedCall:
 
 @dataclass(frozen=True, slots=True)
 class EmbedReply:
-    """The vectors in order of the inputs, and what the caches had of them."""
+    """The vectors in order of the inputs, and what the caches had of them.
+
+    ``num_made_tokens`` counts the tokens of those that a model had to make.
+    """
 
     report: CacheReport
     embeddings: list[Embedding]
+    num_made_tokens: int = 0
 
     @property
     def num_tokens(self) -> int:
@@ -103,49 +97,28 @@ class Embeddings:
             BadRequest: the model makes no embeddings, or refuses an input.
             BackendError: the backend cannot answer.
         """
-        started = time.perf_counter()
-        report = CacheReport("miss", Judgement())
-        end: End = "aborted"
-        usage: Usage | None = None
-        ticket: Ticket | None = None
-        try:
+        with Watch(call, self._on_record, has_first_token=False) as watch:
             control, namespace = call.tenant.rules.permit(call.model, call.control, call.namespace)
-            ticket = await self._quotas.admit(call.tenant)
+            watch.ticket = await self._quotas.admit(call.tenant)
             reply = await self._run(replace(call, control=control, namespace=namespace))
-            reply = replace(reply, report=replace(reply.report, allowance=ticket.allowance))
-            report, end = reply.report, "ok"
-            usage = Usage(prompt_tokens=reply.num_tokens)
-        except (Forbidden, RateLimited):
-            end = "rejected"
-            raise
-        except NotCached:
-            end = "ok"
-            raise
-        except Exception:
-            end = "error"
-            raise
-        else:
-            return reply
-        finally:
-            if ticket is not None:
-                ticket.end(usage.prompt_tokens if usage and report.outcome != "exact" else 0)
-            self._on_record(_record(call, report, end, time.perf_counter() - started, usage))
+            watch.report = replace(reply.report, allowance=watch.allowance)
+            watch.completed(Usage(prompt_tokens=reply.num_tokens), reply.num_made_tokens)
+            return replace(reply, report=watch.report)
 
     async def _run(self, call: EmbedCall) -> EmbedReply:
         queries = self._queries(call)
         found = await self._cache.lookup_many(list(queries.values()), call.control)
         if isinstance(found, Bypass):
-            made = await self._make(call, list(queries))
-            return _reply(call, CacheReport("bypass", Judgement()), made, list(queries))
+            made = dict(zip(queries, await self._make(call, list(queries)), strict=True))
+            return _reply(call, CacheReport("bypass", Judgement()), made, made)
         outcomes = dict(zip(queries, found, strict=True))
         known = {key: read for key, hit in outcomes.items() if (read := _read(hit)) is not None}
         missing = [key for key in queries if key not in known]
+        made = {}
         if missing:
-            made = await self._make(call, missing)
-            await self._store(call, queries, outcomes, dict(zip(missing, made, strict=True)))
-            known |= zip(missing, made, strict=True)
-        report = _report(outcomes, is_hit=not missing)
-        return _reply(call, report, [known[key] for key in queries], list(queries))
+            made = dict(zip(missing, await self._make(call, missing), strict=True))
+            await self._store(call, queries, outcomes, made)
+        return _reply(call, _report(outcomes, is_hit=not missing), known | made, made)
 
     def _queries(self, call: EmbedCall) -> dict[bytes, CacheQuery]:
         """Return one query per distinct input, in order of first appearance."""
@@ -240,24 +213,13 @@ def _report(outcomes: dict[bytes, Hit | Miss], *, is_hit: bool) -> CacheReport:
 
 
 def _reply(
-    call: EmbedCall, report: CacheReport, embeddings: Sequence[Embedding], keys: Sequence[bytes]
+    call: EmbedCall,
+    report: CacheReport,
+    by_key: Mapping[bytes, Embedding],
+    made: Mapping[bytes, Embedding],
 ) -> EmbedReply:
-    by_key = dict(zip(keys, embeddings, strict=True))
-    return EmbedReply(report, [by_key[_key(item)] for item in call.inputs])
-
-
-def _record(
-    call: EmbedCall, report: CacheReport, end: End, seconds: float, usage: Usage | None
-) -> RequestRecord:
-    return RequestRecord(
-        request_id=call.request_id,
-        route=call.route,
-        tenant=call.tenant.name,
-        model=call.model,
-        intent=None,
-        outcome=report.outcome,
-        end=end,
-        seconds=seconds,
-        ttft_s=None,
-        usage=usage,
+    return EmbedReply(
+        report,
+        [by_key[_key(item)] for item in call.inputs],
+        sum(embedding.num_tokens for embedding in made.values()),
     )
