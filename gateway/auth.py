@@ -13,32 +13,10 @@ from pathlib import Path
 import structlog
 
 from gateway.errors import Unauthorized
-from gateway.keys_file import (
-    KeyRow,
-    KeysFileError,
-    add_key,
-    blake2b_digest,
-    list_keys,
-    read_keys_file,
-    revoke_key,
-    sha256_digest,
-)
+from gateway.keys_file import KeysFileError, blake2b_digest, read_keys_file, sha256_digest
 from gateway.loopback import is_loopback
 from gateway.rules import UNRESTRICTED, TenantRules
 from gateway.settings import Settings, SettingsError
-
-__all__ = [
-    "KeyRing",
-    "KeyRow",
-    "KeysFileError",
-    "Tenant",
-    "add_key",
-    "bearer",
-    "check_exposure",
-    "is_loopback",
-    "list_keys",
-    "revoke_key",
-]
 
 PUBLIC = "public"
 BUCKET_CHARS = 16  # rows are found by the start of their hash, then compared in constant time

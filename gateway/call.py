@@ -9,10 +9,8 @@ from gateway.auth import Tenant
 from gateway.backends.base import Delta, Event, Final, Usage
 from gateway.errors import Forbidden, NotCached, RateLimited
 from gateway.quotas import Allowance, Ticket
-from gateway.record import CacheOutcome, End, RequestRecord
+from gateway.record import HITS, CacheOutcome, End, RequestRecord
 from semantic_layer import CacheControl, Judgement
-
-HITS = ("exact", "semantic")
 
 OnRecord = Callable[[RequestRecord], None]
 

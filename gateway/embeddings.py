@@ -22,7 +22,6 @@ from gateway.write_back import WriteBack
 from semantic_layer import Bypass, CacheControl, CacheQuery, Hit, Judgement, Miss, SemanticCache
 
 API = "embeddings"
-WRITE_BACK_WAIT_S = 0.05
 
 Input = str | list[int]
 
@@ -123,7 +122,7 @@ class Embeddings:
     def _queries(self, call: EmbedCall) -> dict[bytes, CacheQuery]:
         """Return one query per distinct input, in order of first appearance."""
         found = self._backends.find(call.model)
-        fingerprint = found[1].fingerprint if found else UNKNOWN_FINGERPRINT
+        fingerprint = found[1].fingerprint_with(call.headers) if found else UNKNOWN_FINGERPRINT
         return {
             _key(item): CacheQuery(
                 tenant=call.tenant.name,
@@ -184,7 +183,7 @@ class Embeddings:
                         exact_only=True,
                     )
 
-        await self._write_back.put(write, wait_s=WRITE_BACK_WAIT_S)
+        await self._write_back.put(write)
 
 
 def _key(item: Input) -> bytes:

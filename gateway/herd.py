@@ -75,10 +75,6 @@ class Herd:
         except StoreUnavailable:
             return _Unleased()
 
-    async def close(self) -> None:
-        """Close the leases."""
-        await self._leases.close()
-
 
 class _Unleased:
     """Stands for a lease where none can be had."""

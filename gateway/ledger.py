@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.backends.prices import Prices
-from gateway.record import RequestRecord
-from gateway.stats import HITS
+from gateway.record import HITS, RequestRecord
 
 PricesOf = Callable[[str], Prices | None]
 OnMoney = Callable[[str, str, float], None]

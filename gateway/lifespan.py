@@ -204,10 +204,11 @@ def _open_records(settings: Settings, url: str) -> Records:
 
 async def _open_upstreams(settings: Settings, metrics: Metrics, stack: AsyncExitStack) -> Upstreams:
     upstreams = build_upstreams(settings, metrics)
+    for upstream in upstreams.values():
+        stack.push_async_callback(upstream.close)
+    await asyncio.gather(*(upstream.refresh() for upstream in upstreams.values()))
     for each in settings.upstreams:
         upstream = upstreams[each.name]
-        stack.push_async_callback(upstream.close)
-        await upstream.refresh()
         await _in_background(stack, upstream.watch(each.health_every_s))
     return upstreams
 

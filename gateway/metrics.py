@@ -191,9 +191,7 @@ class Metrics:
         """Return a model's label; models that a pattern lets in are many, labels must not be."""
         if not self._is_known_model(model):
             return OTHER
-        if len(self._models) < MAX_MODELS:
-            self._models.add(model)
-        return model if model in self._models else OTHER
+        return _bounded(self._models, model, MAX_MODELS)
 
     def _intent(self, intent: str | None) -> str:
         if intent is None:

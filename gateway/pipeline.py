@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 
 import msgspec
 
@@ -19,7 +18,7 @@ from gateway.call import CacheReport, Call, OnRecord, Watch
 from gateway.errors import BackendError, ModelNotFound, NotCached
 from gateway.flight import FlightGroup, Listener
 from gateway.herd import Herd
-from gateway.quotas import Quotas
+from gateway.quotas import Allowance, Quotas
 from gateway.record import CacheOutcome
 from gateway.replay import beats
 from gateway.write_back import WriteBack
@@ -35,7 +34,6 @@ from semantic_layer import (
 )
 
 UNKNOWN_FINGERPRINT = ""
-WRITE_BACK_WAIT_S = 0.05
 
 
 class Reply:
@@ -160,30 +158,23 @@ class Pipeline:
         try:
             control, namespace = call.tenant.rules.permit(call.model, call.control, call.namespace)
             watch.ticket = await self._quotas.admit(call.tenant)
-            permitted = replace(call, control=control, namespace=namespace)
-            return await self._run(permitted, watch)
+            if control is not call.control or namespace != call.namespace:
+                call = replace(call, control=control, namespace=namespace)
+            return await self._run(call, watch)
         except BaseException as error:
             watch.failed(error)
             raise
 
     def query(self, call: Call) -> CacheQuery:
         """Return the call as the caches see it."""
-        found = self._backends.find(call.model)
-        return CacheQuery(
-            tenant=call.tenant.name,
-            namespace=call.namespace,
-            model=call.model,
-            model_fingerprint=_fingerprint(found[1], call) if found else UNKNOWN_FINGERPRINT,
-            request=call.body,
-            api=call.api,
-        )
+        return _query(call, self._backends.find(call.model))
 
     async def _run(self, call: Call, watch: Watch) -> Reply:
         found = self._backends.find(call.model)
-        query = self.query(call)
+        query = _query(call, found)
         outcome = await self._cache.lookup(query, call.control)
         if isinstance(outcome, Hit):
-            watch.report = replace(_hit_report(outcome), allowance=watch.allowance)
+            watch.report = _hit_report(outcome, watch.allowance)
             try:
                 answer = decode(outcome.entry.answer)
                 return Reply(watch.report, answer, watch, self._replay_tokens_per_s)
@@ -227,7 +218,7 @@ class Pipeline:
         herd = self._herd
 
         async def stored() -> Answer | None:
-            return _decoded(await self._cache.stored(query, call.control))
+            return _decoded(await self._cache.stored(query, call.control, outcome.key))
 
         return self._flights.lead(
             outcome.key,
@@ -272,7 +263,7 @@ class Pipeline:
                 exact_only=answer.is_exact_only,
             )
 
-        await self._write_back.put(write, wait_s=WRITE_BACK_WAIT_S)
+        await self._write_back.put(write)
 
 
 async def _start(listener: Listener) -> _Started:
@@ -289,13 +280,16 @@ def _decoded(entry: Entry | None) -> Answer | None:
         return None
 
 
-def _fingerprint(info: ModelInfo, call: Call) -> str:
-    """Return the model's fingerprint, with the client's headers that go along to it."""
-    sent = [(name, call.headers[name]) for name in info.relayed if name in call.headers]
-    if not sent:
-        return info.fingerprint
-    return f"{info.fingerprint}+{blake2b(msgspec.json.encode(sent), digest_size=16).hexdigest()}"
+def _query(call: Call, found: tuple[Backend, ModelInfo] | None) -> CacheQuery:
+    return CacheQuery(
+        tenant=call.tenant.name,
+        namespace=call.namespace,
+        model=call.model,
+        model_fingerprint=found[1].fingerprint_with(call.headers) if found else UNKNOWN_FINGERPRINT,
+        request=call.body,
+        api=call.api,
+    )
 
 
-def _hit_report(hit: Hit) -> CacheReport:
-    return CacheReport(hit.layer, hit.judgement, hit.entry.entry_id, hit.age_s)
+def _hit_report(hit: Hit, allowance: Allowance) -> CacheReport:
+    return CacheReport(hit.layer, hit.judgement, hit.entry.entry_id, hit.age_s, allowance=allowance)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from gateway.auth import Tenant
 from gateway.errors import RateLimited
-from gateway.rules import TenantRules
+from gateway.rules import UNRESTRICTED, TenantRules
 from semantic_layer import Counted, Counters, MemoryCounters, StoreError, Verdict, Window
 
 MINUTE_S = 60
@@ -72,7 +72,7 @@ class Quotas:
             RateLimited: one of its limits is used up.
         """
         rules = tenant.rules
-        if not rules.are_limits:
+        if rules is UNRESTRICTED or not rules.are_limits:
             return Ticket((), _free)
         self._check_concurrency(tenant)
         self._running[tenant.name] += 1

@@ -6,6 +6,7 @@ from typing import Literal
 from gateway.backends.base import Usage
 
 CacheOutcome = Literal["exact", "semantic", "miss", "bypass"]
+HITS: tuple[CacheOutcome, ...] = ("exact", "semantic")
 End = Literal["ok", "error", "aborted", "rejected"]
 
 

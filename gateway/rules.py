@@ -100,7 +100,7 @@ class TenantRules:
 
     def restrict(self, control: CacheControl) -> CacheControl:
         """Return what is left of a request's wishes; rules only ever make them stricter."""
-        if self == UNRESTRICTED:
+        if self is UNRESTRICTED or self == UNRESTRICTED:
             return control
         return replace(
             control,

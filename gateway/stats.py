@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.latency import LatencyHistogram
-from gateway.record import RequestRecord
+from gateway.record import HITS, RequestRecord
 
 OTHER = "other"
 MAX_MODELS = 64
 MAX_TENANTS = 256
-HITS = ("exact", "semantic")
 
 
 def counted_as(record: RequestRecord) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 
 Job = Callable[[], Awaitable[object]]
 
+WAIT_S = 0.05  # a reader waits so long for its answer to be kept
+
 
 class WriteBack:
     """One worker over one bounded queue; what does not fit is dropped and counted.
@@ -18,7 +20,7 @@ class WriteBack:
         self._queue: asyncio.Queue[tuple[Job, asyncio.Event]] = asyncio.Queue(size)
         self._on_drop = on_drop
 
-    async def put(self, job: Job, *, wait_s: float) -> None:
+    async def put(self, job: Job, *, wait_s: float = WAIT_S) -> None:
         """Queue a job and wait up to ``wait_s`` for it, so that its reader finds it done."""
         done = asyncio.Event()
         try:

@@ -112,11 +112,12 @@ class SemanticCache:
             for look, entry in zip(looks, entries, strict=True)
         ]
 
-    async def stored(self, query: CacheQuery, control: CacheControl) -> Entry | None:
-        """Return what exactly this request would repeat now; None also when the store is down."""
-        return await self._exact.one(
-            Lookup(query, control, exact_key(query, control.context), self._clock())
-        )
+    async def stored(self, query: CacheQuery, control: CacheControl, key: str) -> Entry | None:
+        """Return what exactly this request would repeat now; None also when the store is down.
+
+        ``key`` is that of the request's `Miss`.
+        """
+        return await self._exact.one(Lookup(query, control, key, self._clock()))
 
     async def inspect(self, query: CacheQuery, control: CacheControl) -> Inspection:
         """Tell what `lookup` would do, with all candidates; counts, writes and removes nothing."""

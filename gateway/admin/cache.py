@@ -10,7 +10,7 @@ from gateway.access_log import REQUEST_ID
 from gateway.admin.query import read_query, take_flag
 from gateway.admin.views import candidate_view, entry_view, reason_view, response_of
 from gateway.answer import encode
-from gateway.api.connection import headers_of, parts_of, read_json
+from gateway.api.connection import parts_of, read_body
 from gateway.api.text_api import relayed
 from gateway.auth import PUBLIC, Tenant
 from gateway.call import Call
@@ -49,7 +49,7 @@ class Paging(Struct, frozen=True):
 async def lookup(request: HTTP) -> dict[str, Any]:
     """Tell what the caches would do with a request, without a model call and without counting."""
     parts = parts_of(request.scope)
-    body = convert(decode_object(await _body(request, parts)), LookupBody)
+    body = convert(decode_object(await read_body(request.scope, request.receive)), LookupBody)
     call = _call(request, parts, body.request, body.tenant, body.headers or {})
     found = await parts.cache.inspect(parts.pipeline.query(call), call.control)
     judgement = found.judgement
@@ -70,7 +70,7 @@ async def lookup(request: HTTP) -> dict[str, Any]:
 async def import_entries(request: HTTP) -> ImportResult:
     """Store answers from elsewhere; bad rows are named, good rows are kept."""
     parts = parts_of(request.scope)
-    rows = decode_json(await _body(request, parts))
+    rows = decode_json(await read_body(request.scope, request.receive))
     if not isinstance(rows, list):
         raise BadRequest("the request body must be a list of entries")
     ids: list[str] = []
@@ -140,11 +140,6 @@ async def _import(request: HTTP, parts: Parts, tree: Any) -> str:
     if entry_id is None:
         raise BadRequest("request: one that is never cached", param="request")
     return entry_id
-
-
-async def _body(request: HTTP, parts: Parts) -> bytes:
-    headers = headers_of(request.scope)
-    return await read_json(request.receive, headers, parts.settings.max_body_bytes)
 
 
 def _call(

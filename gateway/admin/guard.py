@@ -4,9 +4,10 @@ import hmac
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from gateway.auth import bearer, is_loopback
+from gateway.auth import bearer
 from gateway.errors import Forbidden, Unauthorized
 from gateway.keys_file import blake2b_digest
+from gateway.loopback import is_loopback
 
 FORWARDED_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 

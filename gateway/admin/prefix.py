@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Request, delete, get, post
 
 from gateway.admin.query import read_query, take_flag
-from gateway.api.connection import headers_of, parts_of, read_json
+from gateway.api.connection import parts_of, read_body
 from gateway.auth import PUBLIC, Tenant
 from gateway.backends.explanation import Explanation
 from gateway.backends.local import LocalBackend
@@ -33,7 +33,7 @@ async def tree(request: HTTP) -> PrefixTree:
 async def explain(request: HTTP) -> Explanation:
     """Tell what of a request's prompt is cached, where it parts from it, and why."""
     parts = parts_of(request.scope)
-    body = convert(decode_object(await _body(request, parts)), ExplainBody)
+    body = convert(decode_object(await read_body(request.scope, request.receive)), ExplainBody)
     local = _local(parts)
     chat = _chat(local, body.request, "request")
     return await local.prefix.explain(chat, _salt(parts, body.tenant))
@@ -43,7 +43,7 @@ async def explain(request: HTTP) -> Explanation:
 async def warm(request: HTTP) -> WarmResult:
     """Compute prompts ahead of use, pin or unpin them; only what is not cached is computed."""
     parts = parts_of(request.scope)
-    body = convert(decode_object(await _body(request, parts)), WarmBody)
+    body = convert(decode_object(await read_body(request.scope, request.receive)), WarmBody)
     if body.public and body.tenant is not None:
         raise BadRequest("tenant: a public prompt belongs to no tenant", param="tenant")
     local, salt = _local(parts), _salt(parts, body.tenant)
@@ -115,8 +115,3 @@ def _chat(local: LocalBackend, tree: dict[str, Any], where: str) -> dict[str, An
             param=f"{where}.model",
         )
     return chat.body
-
-
-async def _body(request: HTTP, parts: Parts) -> bytes:
-    headers = headers_of(request.scope)
-    return await read_json(request.receive, headers, parts.settings.max_body_bytes)

@@ -66,6 +66,12 @@ async def read_json(receive: Receive, headers: dict[str, str], limit_bytes: int)
     return await _read(receive, length, limit_bytes)
 
 
+async def read_body(scope: Scope, receive: Receive) -> bytes:
+    """Return the whole body of a JSON request, bounded by the settings; raises as `read_json`."""
+    limit_bytes = parts_of(scope).settings.max_body_bytes
+    return await read_json(receive, headers_of(scope), limit_bytes)
+
+
 async def _read(receive: Receive, length: int | None, limit_bytes: int) -> bytes:
     chunks: list[bytes] = []
     size = 0

@@ -7,12 +7,12 @@ import msgspec
 import numpy as np
 from litestar import post
 from litestar.params import JSONBody
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import Receive, Scope, Send
 
 from gateway.access_log import OUTCOME, REQUEST_ID
 from gateway.api.cache_headers import cache_headers
-from gateway.api.connection import ClientGone, ClientWatch, headers_of, parts_of, read_json
-from gateway.api.text_api import relayed
+from gateway.api.connection import ClientGone, ClientWatch, parts_of
+from gateway.api.text_api import answered_by, read_arrival, relayed, send_json
 from gateway.backends.embeddings import Embedding
 from gateway.embeddings import EmbedCall
 from gateway.errors import StrataError
@@ -63,26 +63,19 @@ async def answer_embeddings(scope: Scope, receive: Receive, send: Send) -> None:
             usage=EmbeddingsUsage(reply.num_tokens, reply.num_tokens),
         )
     )
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
-        *cache_headers(reply.report),
-    ]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
+    await send_json(send, body, cache_headers(reply.report))
 
 
 async def _read_call(
     scope: Scope, receive: Receive, parts: Parts
 ) -> tuple[EmbedCall, EmbeddingsRequest]:
-    headers = headers_of(scope)
-    tenant = parts.key_ring.tenant(headers.get("authorization"), headers.get("x-api-key"))
-    decoded = decode_embeddings(await read_json(receive, headers, parts.settings.max_body_bytes))
+    arrival = await read_arrival(scope, receive)
+    decoded = decode_embeddings(arrival.data)
     request = decoded.request
-    directives = read_directives(headers, request.strata, parts.cache.thresholds.priors)
+    directives = read_directives(arrival.headers, request.strata, parts.cache.thresholds.priors)
     call = EmbedCall(
         request_id=scope["state"][REQUEST_ID],
-        tenant=tenant,
+        tenant=arrival.tenant,
         model=request.model,
         inputs=decoded.inputs,
         names=tuple(decoded.param_of(at) for at in range(len(decoded.inputs))),
@@ -90,7 +83,7 @@ async def _read_call(
         control=directives.control,
         route=ROUTE,
         namespace=directives.namespace,
-        headers=relayed(headers, parts),
+        headers=relayed(arrival.headers, parts),
     )
     return call, request
 
@@ -102,11 +95,7 @@ def _written(embedding: Embedding, how: Literal["float", "base64"]) -> list[floa
     return numbers
 
 
-def _answered_here(app: ASGIApp) -> ASGIApp:  # noqa: ARG001 - Litestar's name for what comes next
-    return answer_embeddings
-
-
-@post(ROUTE, status_code=200, middleware=[_answered_here], tags=["models"])
+@post(ROUTE, status_code=200, middleware=[answered_by(answer_embeddings)], tags=["models"])
 async def create_embeddings(
     data: JSONBody[EmbeddingsRequest],  # noqa: ARG001 - documents the body
 ) -> EmbeddingList:

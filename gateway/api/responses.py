@@ -28,8 +28,8 @@ from gateway.wire.responses.items import (
     stored_items,
 )
 from gateway.wire.responses.items import response_of as response_of_item
-from gateway.wire.responses.request import ResponsesRequest, check_responses, wrong
-from gateway.wire.validation import convert, decode_object
+from gateway.wire.responses.request import ResponsesRequest, check_responses
+from gateway.wire.validation import convert, decode_object, wrong
 
 ROUTE = "/v1/responses"
 HTTP = Request[Any, Any, Any]

@@ -6,11 +6,14 @@ its first event where the request itself is at fault, so the caller still gets a
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
 from gateway.backends.prices import Prices
+
+LOWEST_LOGPROB = -9999.0  # OpenAI's stand-in for minus infinity
 
 
 class TopLogprob(msgspec.Struct, frozen=True):
@@ -119,6 +122,14 @@ class ModelInfo:
     created: int = 0
     prices: Prices | None = None
     relayed: tuple[str, ...] = ()
+
+    def fingerprint_with(self, headers: Mapping[str, str]) -> str:
+        """Return the fingerprint of what answers when these headers go along."""
+        sent = [(name, headers[name]) for name in self.relayed if name in headers]
+        if not sent:
+            return self.fingerprint
+        digest = blake2b(msgspec.json.encode(sent), digest_size=16).hexdigest()
+        return f"{self.fingerprint}+{digest}"
 
 
 PartState = Literal["ready", "starting", "down", "off"]

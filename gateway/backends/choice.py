@@ -12,13 +12,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from gateway.backends.base import Delta, TokenLogprob, TopLogprob
+from gateway.backends.base import LOWEST_LOGPROB, Delta, TokenLogprob, TopLogprob
 from gateway.backends.stop_matcher import StopMatcher
 from gateway.backends.tokenizer import NOTHING_MARKED, Tokenizer
 from prefix_layer import TokenLogprob as EngineLogprob
 from prefix_layer import Tokens
-
-LOWEST_LOGPROB = -9999.0  # OpenAI's stand-in for minus infinity
 
 
 class _Held(NamedTuple):

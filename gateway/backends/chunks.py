@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from gateway.backends.base import Delta, Event, Final, Finish, TokenLogprob, Usage
+from gateway.backends.base import LOWEST_LOGPROB, Delta, Event, Final, Finish, TokenLogprob, Usage
 from gateway.errors import BackendError, UpstreamStatus
 
 DONE = b"[DONE]"
-LEAST_LOGPROB = -9999.0  # what OpenAI sends for a token of no probability
 ERROR_STATUSES = range(400, 600)
 DELTA_FIELDS = frozenset({"role", "content", "refusal", "tool_calls"})
 CHOICE_FIELDS = frozenset({"index", "delta", "message", "text", "finish_reason", "logprobs"})
@@ -256,7 +255,7 @@ def _logprobs(
 def _all_finite(value: Any) -> Any:
     match value:
         case float() if not math.isfinite(value):
-            return LEAST_LOGPROB
+            return LOWEST_LOGPROB
         case dict():
             return {key: _all_finite(item) for key, item in value.items()}
         case list():
@@ -272,5 +271,5 @@ def _token_logprob(entry: dict[str, Any]) -> TokenLogprob:
 def _finite(entry: dict[str, Any]) -> dict[str, Any]:
     logprob = entry.get("logprob")
     if isinstance(logprob, float) and not math.isfinite(logprob):
-        return {**entry, "logprob": LEAST_LOGPROB}
+        return {**entry, "logprob": LOWEST_LOGPROB}
     return entry

@@ -71,7 +71,7 @@ class LocalCompletions:
             raise _unsupported("suffix")
         ready = await self._ready()
         prompts = await asyncio.get_running_loop().run_in_executor(
-            self._threads, self._encode, body["prompt"], ready
+            self._threads, self._encode, body["prompt"], ready, bool(body.get("echo"))
         )
         request = _Request(body, self._tokenizer, ready)
         num_candidates = request.best_of or request.num_choices
@@ -91,12 +91,14 @@ class LocalCompletions:
                     yield event
         yield Final(_usage(runs))
 
-    def _encode(self, given: Any, ready: Ready) -> list[tuple[list[int], str, int]]:
-        """Return each prompt's ids, its text, and how many ids stand for none of the text."""
+    def _encode(
+        self, given: Any, ready: Ready, is_echoed: bool
+    ) -> list[tuple[list[int], str, int]]:
+        """Return each prompt's ids; if it is echoed its text, and how many ids stand for none."""
         found = []
         for at, prompt in enumerate(prompts_of(given)):
             name = name_of(given, at)
-            ids, text, num_unseen = self._ids_of(prompt, name, ready.vocab_size)
+            ids = self._ids_of(prompt, name, ready.vocab_size)
             if not ids:
                 raise BadRequest(f"{name}: is empty", param=name)
             if len(ids) >= ready.context_length:
@@ -105,19 +107,23 @@ class LocalCompletions:
                     f"{ready.context_length} tokens",
                     param=name,
                 )
-            found.append((ids, text, num_unseen))
+            found.append((ids, *(self._spelled(prompt, ids) if is_echoed else ("", 0))))
         return found
 
-    def _ids_of(self, prompt: Prompt, name: str, vocab_size: int) -> tuple[list[int], str, int]:
+    def _ids_of(self, prompt: Prompt, name: str, vocab_size: int) -> list[int]:
         if isinstance(prompt, str):
-            ids = self._tokenizer.encode_raw(prompt)
-            plain = self._tokenizer.encode(prompt)
-            num_unseen = len(ids) - len(plain) if ids[len(ids) - len(plain) :] == plain else 0
-            return ids, prompt, num_unseen
+            return self._tokenizer.encode_raw(prompt)
         if max(prompt) >= vocab_size:
             raise BadRequest(f"{name}: token ids go from 0 to {vocab_size - 1}", param=name)
-        data = b"".join(self._tokenizer.token(token_id)[1] for token_id in prompt)
-        return prompt, data.decode(errors="replace"), 0
+        return prompt
+
+    def _spelled(self, prompt: Prompt, ids: list[int]) -> tuple[str, int]:
+        """Return a prompt's text, and how many of its ids the tokenizer put before it."""
+        if isinstance(prompt, str):
+            plain = self._tokenizer.encode(prompt)
+            return prompt, len(ids) - len(plain) if ids[len(ids) - len(plain) :] == plain else 0
+        data = b"".join(self._tokenizer.token(token_id)[1] for token_id in ids)
+        return data.decode(errors="replace"), 0
 
 
 def _tasks(prompts: Sequence[tuple[list[int], str, int]], num_candidates: int) -> list[_Task]:

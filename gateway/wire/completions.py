@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gateway.errors import BadRequest
 from gateway.wire.directives import StrataField
 from gateway.wire.openai import Bias, Penalty, StreamOptions, Text, UsageBody
 from gateway.wire.openai import TokenId as BiasedToken
-from gateway.wire.validation import convert, decode_object
+from gateway.wire.validation import convert, decode_object, wrong
 
 MAX_PROMPTS = 2048
 
@@ -104,30 +103,26 @@ def name_of(prompt: str | list[Any], at: int) -> str:
 def _check_together(request: CompletionRequest, dot: str) -> None:
     num_choices = request.n or 1
     if request.stream_options is not None and not request.stream:
-        raise _wrong(f"{dot}stream_options", "only allowed when stream is true")
+        raise wrong(f"{dot}stream_options", "only allowed when stream is true")
     if request.best_of is not None and request.best_of < num_choices:
-        raise _wrong(f"{dot}best_of", f"is {request.best_of}, less than n, which is {num_choices}")
+        raise wrong(f"{dot}best_of", f"is {request.best_of}, less than n, which is {num_choices}")
     if request.stream and (request.best_of or num_choices) > num_choices:
-        raise _wrong(f"{dot}best_of", "the best of several cannot be streamed")
+        raise wrong(f"{dot}best_of", "the best of several cannot be streamed")
 
 
 def _check_prompt(prompt: str | list[Any], where: str) -> None:
     if not isinstance(prompt, list):
         return
     if not prompt:
-        raise _wrong(where, "is empty")
+        raise wrong(where, "is empty")
     kinds = {type(item) for item in prompt}
     if len(kinds) > 1:
-        raise _wrong(where, "texts and token ids cannot be mixed")
+        raise wrong(where, "texts and token ids cannot be mixed")
     if kinds != {int} and len(prompt) > MAX_PROMPTS:
-        raise _wrong(where, f"{len(prompt)} prompts, at most {MAX_PROMPTS} in one request")
+        raise wrong(where, f"{len(prompt)} prompts, at most {MAX_PROMPTS} in one request")
     for at, item in enumerate(prompt):
         if isinstance(item, list) and not item:
-            raise _wrong(f"{where}[{at}]", "is empty")
-
-
-def _wrong(param: str, problem: str) -> BadRequest:
-    return BadRequest(f"{param}: {problem}", param=param)
+            raise wrong(f"{where}[{at}]", "is empty")
 
 
 class LegacyLogprobs(Struct, frozen=True):

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from gateway.backends.base import TokenLogprob, Usage
 from gateway.errors import BadRequest
 from gateway.wire.directives import StrataField
-from gateway.wire.validation import convert, decode_object
+from gateway.wire.validation import convert, decode_object, wrong
 
 Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
@@ -162,40 +162,36 @@ def check_chat(tree: dict[str, Any], where: str = "") -> DecodedChat:
 
 def _check_together(request: ChatRequest) -> None:
     if request.stream_options is not None and not request.stream:
-        raise _wrong("stream_options", "only allowed when stream is true")
+        raise wrong("stream_options", "only allowed when stream is true")
     if request.top_logprobs is not None and not request.logprobs:
-        raise _wrong("top_logprobs", "only allowed when logprobs is true")
+        raise wrong("top_logprobs", "only allowed when logprobs is true")
     if request.tool_choice not in (None, "none", "auto") and not request.tools:
-        raise _wrong("tool_choice", "only allowed when tools are given")
+        raise wrong("tool_choice", "only allowed when tools are given")
     limits = {request.max_tokens, request.max_completion_tokens} - {None}
     if len(limits) > 1:
-        raise _wrong("max_tokens", "differs from max_completion_tokens; give one of them")
+        raise wrong("max_tokens", "differs from max_completion_tokens; give one of them")
     for at, tool in enumerate(request.tools or ()):
         if tool.type == "function" and tool.function is None:
-            raise _wrong(f"tools[{at}].function", "is required")
+            raise wrong(f"tools[{at}].function", "is required")
 
 
 def _check_message(message: Message, where: str) -> None:
     if message.content is None and not _may_be_empty(message):
-        raise _wrong(f"{where}.content", "expected text or a list of parts, got nothing")
+        raise wrong(f"{where}.content", "expected text or a list of parts, got nothing")
     if message.role == "tool" and not message.tool_call_id:
-        raise _wrong(f"{where}.tool_call_id", "is required in a tool message")
+        raise wrong(f"{where}.tool_call_id", "is required in a tool message")
     if isinstance(message.content, list):
         for at, part in enumerate(message.content):
             if part.type == "text" and part.text is None:
-                raise _wrong(f"{where}.content[{at}].text", "is required in a text part")
+                raise wrong(f"{where}.content[{at}].text", "is required in a text part")
     for at, call in enumerate(message.tool_calls or ()):
         if call.type == "function" and call.function is None:
-            raise _wrong(f"{where}.tool_calls[{at}].function", "is required")
+            raise wrong(f"{where}.tool_calls[{at}].function", "is required")
 
 
 def _may_be_empty(message: Message) -> bool:
     instead = message.tool_calls or message.function_call or message.audio
     return message.role == "assistant" and bool(instead or message.refusal is not None)
-
-
-def _wrong(param: str, problem: str) -> BadRequest:
-    return BadRequest(f"{param}: {problem}", param=param)
 
 
 class PromptTokensDetails(Struct, frozen=True):

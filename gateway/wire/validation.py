@@ -65,6 +65,11 @@ def decode_object(body: bytes) -> dict[str, Any]:
     return tree
 
 
+def wrong(param: str, problem: str) -> BadRequest:
+    """Return the error of one field."""
+    return BadRequest(f"{param}: {problem}", param=param)
+
+
 def convert(tree: Any, kind: type[S], where: str = "", *, strict: bool = True) -> S:
     """Return decoded JSON as a Struct; ``where`` is put before the name of a wrong field.
 

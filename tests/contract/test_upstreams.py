@@ -1,5 +1,6 @@
 """Upstream engines behind the gateway: replicas, fallbacks, names, drain (field cases P01, F05)."""
 
+import json
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ from tests.fakes.upstream import (
     echo,
     refusal,
     streamed,
+    usage,
     usage_chunk,
 )
 
@@ -256,6 +258,25 @@ def test_relayed_header_separates_answers_when_its_value_differs(
     sent = [call.headers for call in fleet.one.calls + fleet.two.calls]
     assert sorted(headers.get("x-team", "") for headers in sent) == ["", "blue", "red"]
     assert not any("x-other" in headers for headers in sent)
+
+
+def test_relayed_header_tells_vectors_apart_too(fleet: Fleet, caller: Client) -> None:
+    """What an engine sees may change its vectors, so no two values share one."""
+    row = {"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}
+    body = json.dumps({"object": "list", "data": [row], "model": "m", "usage": usage(2, 0)})
+    answer = Answer([body.encode()], headers={"content-type": "application/json"})
+    for fake in (fleet.one, fleet.two):
+        fake.script = lambda _: answer
+
+    def cache(team: str) -> str:
+        asked = {"model": "stub-model", "input": "Hi."}
+        response = caller.http.post("/v1/embeddings", json=asked, headers={"x-team": team})
+        assert response.status_code == 200, response.text
+        return str(response.headers["x-strata-cache"])
+
+    assert cache("red") == "miss"
+    until(lambda: cache("red") == "exact")
+    assert cache("blue") == "miss"
 
 
 def test_relayed_header_is_refused_when_it_is_not_printable(fleet: Fleet, caller: Client) -> None:

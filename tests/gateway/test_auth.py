@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.auth import KeyRing, Tenant, check_exposure, is_loopback
+from gateway.auth import KeyRing, Tenant, check_exposure
 from gateway.errors import Unauthorized
 from gateway.keys_file import KeysFileError, add_key, list_keys, revoke_key
+from gateway.loopback import is_loopback
 from gateway.settings import Settings, SettingsError
 
 

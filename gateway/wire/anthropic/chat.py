@@ -13,9 +13,8 @@ from gateway.wire.anthropic.request import (
     MessagesRequest,
     PromptIn,
     check_messages,
-    wrong,
 )
-from gateway.wire.validation import convert, decode_object
+from gateway.wire.validation import convert, decode_object, wrong
 
 _TRANSLATED = frozenset(
     {

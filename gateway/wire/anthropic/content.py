@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from gateway.wire.anthropic.request import wrong
+from gateway.wire.validation import wrong
 
 _Part = dict[str, Any]
 

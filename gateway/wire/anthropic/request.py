@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from gateway.errors import BadRequest
 from gateway.wire.directives import StrataField
+from gateway.wire.validation import wrong
 
 Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
@@ -135,8 +135,3 @@ def _check_tools(request: PromptIn) -> None:
         raise wrong("tool_choice", "only allowed when tools are given")
     if choice is not None and choice.type == "tool" and choice.name is None:
         raise wrong("tool_choice.name", "is required")
-
-
-def wrong(param: str, problem: str) -> BadRequest:
-    """Return the error of one field."""
-    return BadRequest(f"{param}: {problem}", param=param)

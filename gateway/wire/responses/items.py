@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gateway.wire.responses.request import wrong
+from gateway.wire.validation import wrong
 
 Item = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from gateway.errors import BadRequest
 from gateway.wire.directives import StrataField
+from gateway.wire.validation import wrong
 
 Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
@@ -116,8 +116,3 @@ def check_responses(request: ResponsesRequest, tree: dict[str, Any]) -> None:
     if shape and shape.type == "json_schema" and (shape.name is None or shape.schema is None):
         missing = "name" if shape.name is None else "schema"
         raise wrong(f"text.format.{missing}", "is required")
-
-
-def wrong(param: str, problem: str) -> BadRequest:
-    """Return the error of one field."""
-    return BadRequest(f"{param}: {problem}", param=param)
