@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from gateway.bundled import BundledModels
+from tests.clients.face import ModelClient
 from tests.clients.node_clients import NodeClient
-from tests.clients.python_clients import CLIENTS, ModelClient
+from tests.clients.python_clients import CLIENTS
 from tests.clients.scripts import Script
 from tests.contract.stack import Stack, serving, upstream_toml
 from tests.fakes.upstream import FakeUpstream

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.python_clients import Call
+from tests.clients.face import Call
 
 FOLDER = Path(__file__).parent / "node"
 CACHE = Path(__file__).parents[2] / ".venv" / "npm-cache"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.clients.conftest import LOCAL, REMOTE, Served
-from tests.clients.python_clients import ModelClient
+from tests.clients.face import ModelClient
 from tests.clients.scripts import CITY, RESULT
 from tests.contract.client import until
 
