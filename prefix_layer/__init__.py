@@ -1,7 +1,7 @@
 """Engine with a KV prefix cache, in a process of its own. Importing this imports no torch."""
 
 from prefix_layer.client import EngineClient, EngineState
-from prefix_layer.config import EngineConfig, EvictionName, weights_name
+from prefix_layer.config import CodecName, EngineConfig, EvictionName, weights_name
 from prefix_layer.errors import (
     EngineFailed,
     EngineUnavailable,
@@ -14,7 +14,7 @@ from prefix_layer.eviction import POLICIES, make_policy
 from prefix_layer.explain import Cause, Finding, find_cause
 from prefix_layer.fingerprint import fingerprint_model
 from prefix_layer.hashing import PUBLIC_SALT
-from prefix_layer.kv_memory import DTYPE_BYTES, CodecName, KvMemory, read_kv_memory
+from prefix_layer.kv_memory import DTYPE_BYTES, KvMemory, read_kv_memory
 from prefix_layer.messages import (
     EngineStats,
     FinishReason,

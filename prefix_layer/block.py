@@ -11,9 +11,10 @@ class Block:
     """The state of ``block_size`` KV slots; made once with the pool, then only changed.
 
     ``free`` holds nothing, ``cached`` is indexed and unused, ``active`` has ``ref_count`` users.
-    An indexed block knows its place in the tree: ``parent`` (None for a first block),
-    ``num_children``, ``num_hits`` (requests that reused it) and the ``token_ids`` whose KV it
-    holds; fewer than the block has room for in the tail of a sequence, which has no children.
+    An indexed block knows its place in the tree: ``parent`` (None for a first block), ``depth``
+    (blocks above it), ``num_children``, ``num_hits`` (requests that reused it) and the
+    ``token_ids`` whose KV it holds; fewer than the block has room for in the tail of a sequence,
+    which has no children.
     ``prev``, ``next`` and ``queue`` belong to `BlockQueue`; ``frequency``, ``last_use``, ``level``,
     ``run_length`` and ``sampled`` to the eviction policy,
     ``stored`` (a tier was given its KV) to the tiers.
@@ -22,6 +23,7 @@ class Block:
     __slots__ = (
         "block_hash",
         "block_id",
+        "depth",
         "frequency",
         "last_use",
         "level",
@@ -46,6 +48,7 @@ class Block:
         self.parent: Block | None = None
         self.salt = b""
         self.token_ids: tuple[int, ...] = ()
+        self.depth = 0
         self.num_children = 0
         self.num_hits = 0
         self.frequency = 0

@@ -1,9 +1,9 @@
 """What happens to cached blocks, told to whoever listens. Knows no sockets and no tensors."""
 
-from collections import OrderedDict
 from typing import Literal, Protocol
 
 from prefix_layer.block import Block
+from prefix_layer.eviction.ghosts import Ghosts
 
 Departure = Literal["evicted", "forgotten", "replaced"]
 
@@ -29,7 +29,7 @@ class EvictedHashes:
 
     def __init__(self, limit: int = 1 << 15) -> None:
         self._limit = limit
-        self._hashes: OrderedDict[bytes, None] = OrderedDict()
+        self._hashes = Ghosts()
 
     def __contains__(self, own_hash: bytes) -> bool:
         return own_hash in self._hashes
@@ -37,13 +37,11 @@ class EvictedHashes:
     def stored(self, block: Block) -> None:
         """Strike out a block that came back."""
         assert block.block_hash is not None
-        self._hashes.pop(block.block_hash, None)
+        self._hashes.discard(block.block_hash)
 
     def removed(self, block: Block, why: Departure) -> None:
         """Remember a block that was evicted; the oldest of too many is struck out."""
         if why != "evicted":
             return
         assert block.block_hash is not None
-        self._hashes[block.block_hash] = None
-        if len(self._hashes) > self._limit:
-            self._hashes.popitem(last=False)
+        self._hashes.add(block.block_hash, self._limit)

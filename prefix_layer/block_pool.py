@@ -143,6 +143,9 @@ class BlockPool:
         for block in self.blocks:
             assert block.ref_count == users.get(block, 0), f"{block} is used {users.get(block, 0)}x"
             assert (block.block_id in self._free) == (block.state == "free"), f"{block} mislaid"
+            if block.indexed:
+                above = -1 if block.parent is None else block.parent.depth
+                assert block.depth == above + 1, f"{block} is not {block.depth} deep"
             if block.ref_count and block.parent is not None:
                 assert block.parent.ref_count, f"{block} is used without its parent"
         cached = sum(block.state == "cached" for block in self.blocks)

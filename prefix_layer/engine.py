@@ -16,7 +16,6 @@ from prefix_layer.errors import ModelLoadError
 from prefix_layer.eviction import EvictionPolicy, TtlPolicy, make_policy
 from prefix_layer.kv_cache import PagedKVCache
 from prefix_layer.kv_events import KvEvents
-from prefix_layer.lean import find_layers, lean_layers
 from prefix_layer.masker import Masker
 from prefix_layer.messages import (
     EngineStats,
@@ -32,22 +31,16 @@ from prefix_layer.messages import (
     Warmed,
 )
 from prefix_layer.model import LoadedModel, load_model
-from prefix_layer.narrow import NarrowKernel, load_kernel
+from prefix_layer.narrow import load_kernel
 from prefix_layer.prefix_cache import PrefixCache
 from prefix_layer.prefix_index import PrefixIndex
-from prefix_layer.prepack import can_prepack, prepack
 from prefix_layer.replies import failed, no_choice, sampling_fault, tokens_of
 from prefix_layer.runner import Runner
 from prefix_layer.sampler import Choice, sample
 from prefix_layer.scheduler import Scheduler
-from prefix_layer.self_check import (
-    agree,
-    check_agreement,
-    paged_logits,
-    probe_tokens,
-    reference_logits,
-)
+from prefix_layer.self_check import prefill_s
 from prefix_layer.sequence import Sequence
+from prefix_layer.speedup import prove_and_speed_up
 from prefix_layer.tiers import open_tiers
 from prefix_layer.warm import Operator
 
@@ -98,8 +91,7 @@ class Engine:
         self._masker = Masker()
         self._num_computed_tokens = 0
         self._batch_tokens = 0
-        self._prove_and_prepack(num_blocks)
-        self._measure_prefill(num_blocks)
+        self._speed_up(num_blocks)
         self.ready = self._describe(num_blocks)
 
     @property
@@ -150,6 +142,7 @@ class Engine:
         batch = self._scheduler.schedule()
         if batch is None:
             self._wait_for_tiers()
+            self._publish()
             return admitted
         begin = time.perf_counter()
         reached = [i for i, chunk in enumerate(batch.chunks) if chunk.reaches_end]
@@ -168,8 +161,7 @@ class Engine:
             self._tiers.saw_step(batch.num_tokens, time.perf_counter() - begin)
         emitted = [self._emit(s, choice) for s, choice in zip(sampled, choices, strict=True)]
         ended_warm = [*map(self._end_warm_up, warm)]
-        if self._events is not None:
-            self._events.publish()
+        self._publish()
         return [*admitted, *emitted, *ended_warm]
 
     def rest(self) -> None:
@@ -180,7 +172,7 @@ class Engine:
     def stats(self, request_id: str) -> EngineStats:
         """Read the counters."""
         self._pool.drop_expired()
-        tiers = self._tiers
+        tally = None if self._tiers is None else self._tiers.tally
         by_state = self._pool.count_by_state()
         block_bytes = self._kv.bytes_per_slot * self._config.block_size
         return EngineStats(
@@ -190,19 +182,19 @@ class Engine:
             blocks_by_state={str(state): count for state, count in by_state.items()},
             bytes_by_tier={
                 "device": (by_state["cached"] + by_state["active"]) * block_bytes,
-                **(tiers.bytes_by_tier() if tiers else {}),
+                **(tally.bytes_by_tier() if tally else {}),
             },
             tokens_by_source={
                 "device": self._scheduler.num_reused_tokens,
-                **(tiers.tokens_by_tier() if tiers else {}),
+                **(tally.tokens_by_tier() if tally else {}),
                 "computed": self._num_computed_tokens,
             },
             evictions_by_tier={
                 "device": self._pool.num_evicted,
-                **(tiers.evictions_by_tier() if tiers else {}),
+                **(tally.evictions_by_tier() if tally else {}),
             },
-            failures_by_tier=tiers.failures_by_tier() if tiers else {},
-            broken_by_tier=tiers.broken_by_tier() if tiers else {},
+            failures_by_tier=tally.failures_by_tier() if tally else {},
+            broken_by_tier=tally.broken_by_tier() if tally else {},
             num_waiting=len(self._scheduler.waiting) + len(self._compiling),
             num_running=len(self._scheduler.running),
             batch_tokens=self._batch_tokens,
@@ -214,10 +206,9 @@ class Engine:
         if not keep_pinned:
             self._operator.pins.unpin_all()
         self._pool.forget_unused()
-        if self._events is not None:
-            if not len(self._pool.index):
-                self._events.cleared()
-            self._events.publish()
+        if self._events is not None and not len(self._pool.index):
+            self._events.cleared()
+        self._publish()
         if self._tiers is not None:
             self._tiers.reset()
 
@@ -260,6 +251,10 @@ class Engine:
     def _views(self, block_id: int) -> list[Tensor]:
         return self._kv.block(block_id, self._config.block_size)
 
+    def _publish(self) -> None:
+        if self._events is not None:
+            self._events.publish()
+
     def _wait_for_tiers(self) -> None:
         if self._tiers is not None and self.has_work:
             self._tiers.wait(_LOAD_WAIT_S)
@@ -300,41 +295,14 @@ class Engine:
             return f"request id {command.request_id!r} is in use"
         return None if isinstance(command, Warm) else sampling_fault(command.sampling, vocabulary)
 
-    def _prove_and_prepack(self, num_blocks: int) -> None:
-        """Check paging against the model's own attention, before and after making it faster."""
+    def _speed_up(self, num_blocks: int) -> None:
+        """Make the model faster where that changes nothing, and tell the tiers what it costs."""
         size = self._config.block_size
-        tokens = probe_tokens(self._model, size, num_blocks)
-        expected = reference_logits(self._model, tokens)
-        if self._model.device.type == "cpu":
-            kernel = self._kv.kernel
-            if kernel is not None and can_prepack():
-                self._make_lean(kernel, expected, tokens)
-            prepack(self._model.module, kernel)
-        check_agreement(self._model, expected, paged_logits(self._runner, tokens, size))
-
-    def _make_lean(self, kernel: NarrowKernel, expected: Tensor, tokens: list[int]) -> None:
-        """Put lean layers in the model's place unless they compute anything else."""
-        found = find_layers(self._model.module, self._kv)
-        if found is None:
-            return
-        parent, name = found
-        own = getattr(parent, name)
-        setattr(parent, name, lean_layers(own, self._kv, kernel))
-        actual = paged_logits(self._runner, tokens, self._config.block_size)
-        if not agree(self._model, expected, actual):
-            setattr(parent, name, own)
-
-    def _measure_prefill(self, num_blocks: int) -> None:
-        """Let the tiers know what computing costs before the first request."""
-        if self._tiers is None:
-            return
-        room = min(num_blocks * self._config.block_size, self._model.context_length)
-        tokens = [0] * min(_MEASURED_TOKENS, room)
-        for _ in range(2):
-            begin = time.perf_counter()
-            paged_logits(self._runner, tokens, self._config.block_size)
-            seconds = time.perf_counter() - begin
-        self._tiers.saw_step(len(tokens) // 2, seconds / 2)
+        prove_and_speed_up(self._model, self._kv, self._runner, size, num_blocks)
+        if self._tiers is not None:
+            room = min(num_blocks * size, self._model.context_length)
+            num_tokens = min(_MEASURED_TOKENS, room)
+            self._tiers.saw_step(num_tokens, prefill_s(self._runner, num_tokens, size))
 
     def _describe(self, num_blocks: int) -> Ready:
         return Ready(
@@ -375,7 +343,8 @@ def _num_blocks(config: EngineConfig) -> int:
 
 def _allocate(model: LoadedModel, num_slots: int) -> PagedKVCache:
     try:
-        kernel = load_kernel() if model.device.type == "cpu" else None
+        suits = model.device.type == "cpu" and model.dtype == torch.float32
+        kernel = load_kernel() if suits else None
         return PagedKVCache(model.shapes, num_slots, model.dtype, model.device, kernel)
     except RuntimeError as error:
         raise ModelLoadError(f"no memory for a KV pool of {num_slots} tokens") from error

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from prefix_layer.config import CodecName
 from prefix_layer.errors import ModelLoadError
-
-CodecName = Literal["none", "int8"]
 
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1}
 _SCALE_BYTES = 4

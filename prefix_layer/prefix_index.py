@@ -133,6 +133,7 @@ class PrefixIndex:
         if known is not None:
             return known if self._holds(known, parent, salt, token_ids) else None
         block.block_hash, block.parent = own_hash, parent
+        block.depth = 0 if parent is None else parent.depth + 1
         block.salt, block.token_ids = salt, token_ids
         block.num_hits = 0
         if parent is not None:

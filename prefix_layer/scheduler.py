@@ -128,11 +128,12 @@ class Scheduler:
         self.waiting.insert(0, sequence)
 
     def _admit(self, chunks: dict[Sequence, Chunk]) -> None:
+        if not self.waiting or not self._has_room(chunks):
+            return
         computing = self._hashes_under_way()
         num_twice = 0
         for sequence in self._admission_order():
-            budget = self._budget(chunks)
-            if not budget or len(self.running) >= self._max_sequences:
+            if not self._has_room(chunks):
                 return
             match = self._cache.match(sequence)
             shared = self._num_under_way(sequence, match, computing)
@@ -147,7 +148,9 @@ class Scheduler:
             if sequence.num_cached_tokens is None:
                 sequence.num_cached_tokens = sequence.num_computed_tokens
             if not self._cache.load(sequence):
-                chunks[sequence] = Chunk(sequence, min(sequence.num_pending_tokens, budget))
+                chunks[sequence] = Chunk(
+                    sequence, min(sequence.num_pending_tokens, self._budget(chunks))
+                )
             computing.update(sequence.block_hashes[sequence.num_shared_blocks :])
 
     def _admission_order(self) -> list[Sequence]:
@@ -178,6 +181,9 @@ class Scheduler:
                 break
             shared += self._block_size
         return max(shared, 0)
+
+    def _has_room(self, chunks: dict[Sequence, Chunk]) -> bool:
+        return self._budget(chunks) > 0 and len(self.running) < self._max_sequences
 
     def _budget(self, chunks: dict[Sequence, Chunk]) -> int:
         return self._max_batch_tokens - sum(chunk.num_tokens for chunk in chunks.values())

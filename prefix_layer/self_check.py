@@ -1,5 +1,6 @@
 """Proves at load that paging changes nothing: compares with the model's own attention."""
 
+import time
 from typing import Any
 
 import torch
@@ -41,13 +42,30 @@ def reference_logits(model: LoadedModel, token_ids: list[int]) -> Tensor:
 
 def paged_logits(runner: Runner, token_ids: list[int], block_size: int) -> Tensor:
     """Compute the same through the first blocks of the pool, in steps of many and of few rows."""
-    sequence = Sequence(Generate("", token_ids, Sampling(max_tokens=1)), len(token_ids) + 1)
-    sequence.block_table = [Block(i) for i in range(-(-len(token_ids) // block_size))]
+    sequence = _probe(token_ids, block_size)
     logits = torch.empty(0)
     for num_tokens in _steps(len(token_ids)):
         logits = runner.run([Chunk(sequence, num_tokens)])[-1]
         sequence.num_computed_tokens += num_tokens
     return logits.float()
+
+
+def prefill_s(runner: Runner, num_tokens: int, block_size: int) -> float:
+    """Return the seconds that one step of this many tokens takes, the second time it is run."""
+    seconds = 0.0
+    for _ in range(2):
+        sequence = _probe([0] * num_tokens, block_size)
+        begin = time.perf_counter()
+        runner.run([Chunk(sequence, num_tokens)])
+        seconds = time.perf_counter() - begin
+    return seconds
+
+
+def _probe(token_ids: list[int], block_size: int) -> Sequence:
+    """Return a sequence in the first blocks of the pool."""
+    sequence = Sequence(Generate("", token_ids, Sampling(max_tokens=1)), len(token_ids) + 1)
+    sequence.block_table = [Block(i) for i in range(-(-len(token_ids) // block_size))]
+    return sequence
 
 
 def _steps(num_tokens: int) -> list[int]:

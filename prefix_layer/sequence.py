@@ -7,7 +7,7 @@ import torch
 from prefix_layer.block import Block, BlockCopy
 from prefix_layer.grammar import Matcher
 from prefix_layer.messages import FinishReason, Generate, Sampling, TokenLogprob, Warm
-from prefix_layer.tiers.kv_tiers import Fetch
+from prefix_layer.tiers.fetch import Fetch
 
 
 class Sequence:

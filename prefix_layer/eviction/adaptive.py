@@ -4,12 +4,12 @@ from math import sqrt
 
 from prefix_layer.block import Block, BlockQueue
 from prefix_layer.eviction.base import EvictionPolicy
+from prefix_layer.eviction.kept_order import KeptOrder
 from prefix_layer.eviction.protection import (
     KEPT,
     PASSING,
     PROVEN,
     SHARED_HITS,
-    KeptOrder,
     Protection,
 )
 from prefix_layer.eviction.shadow import Shadow

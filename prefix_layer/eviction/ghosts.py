@@ -15,6 +15,9 @@ class Ghosts:
     def __len__(self) -> int:
         return len(self._hashes)
 
+    def __contains__(self, block_hash: bytes) -> bool:
+        return block_hash in self._hashes
+
     def add(self, block_hash: bytes, limit: int) -> None:
         """Remember a block as the latest, and forget the oldest beyond ``limit``."""
         self._hashes.pop(block_hash, None)

@@ -1,11 +1,11 @@
-"""How a protection would do on a sample of the traffic. Holds names of blocks, no blocks."""
+"""How a protection would do on a sample of the traffic. Its entries are no blocks of the pool."""
 
 from prefix_layer.block import Block
+from prefix_layer.eviction.kept_order import KeptOrder
 from prefix_layer.eviction.protection import (
     KEPT,
     PROVEN,
     SHARED_HITS,
-    KeptOrder,
     Protection,
 )
 
@@ -15,7 +15,8 @@ class Shadow:
 
     Uses are counted by the caller's ``clock``, over all traffic and not only the sampled part. An
     entry stands just before its parent, as if the chain had been released tail first. What would
-    only pass is not held at all. ``num_runs`` counts the requests that ``num_hits`` came from.
+    only pass is not held at all. ``num_runs`` counts the requests
+    that hit something not widely shared.
     """
 
     def __init__(self, capacity: int, protection: Protection) -> None:

@@ -39,11 +39,8 @@ class BlockLayout(msgspec.Struct, frozen=True):
 def key_of(block: Block) -> BlockKey:
     """Name an indexed block of the pool."""
     assert block.block_hash is not None, f"{block} is not indexed"
-    depth, above = 0, block.parent
-    parent_hash = b"" if above is None else above.block_hash or b""
-    while above is not None:
-        depth, above = depth + 1, above.parent
-    return BlockKey(block.block_hash, parent_hash, block.token_ids, depth)
+    parent_hash = b"" if block.parent is None else block.parent.block_hash or b""
+    return BlockKey(block.block_hash, parent_hash, block.token_ids, block.depth)
 
 
 def keys_of(

@@ -19,7 +19,6 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 from torch import Tensor
@@ -29,11 +28,12 @@ from prefix_layer.block_events import Departure
 from prefix_layer.tiers.block_key import BlockKey, key_of
 from prefix_layer.tiers.codec import Codec
 from prefix_layer.tiers.disk import DiskTier
+from prefix_layer.tiers.fetch import Fetch
 from prefix_layer.tiers.host import HostEntry, HostTier
 from prefix_layer.tiers.rates import Rates
+from prefix_layer.tiers.tally import Tally, Tier
 from prefix_layer.tiers.worker import Done, Job, Worker
 
-Tier = Literal["host", "disk"]
 Views = Callable[[int], list[Tensor]]
 
 _READ_AHEAD = 16
@@ -42,25 +42,6 @@ _MIN_PATIENCE_S = 0.05
 _UNMEASURED_PATIENCE_S = 5.0
 _RESET_PATIENCE_S = 10.0
 _WRITING_SHARE = 0.5
-
-
-@dataclass(slots=True, eq=False)
-class Fetch:
-    """Consecutive blocks that a sequence wants, the first ``num_taken`` of which it has got.
-
-    ``entries`` are those asked for and not taken yet; ``until_s`` is when to stop waiting.
-    """
-
-    keys: list[BlockKey]
-    read_ahead: int
-    num_taken: int = 0
-    entries: dict[int, HostEntry] = field(default_factory=dict)
-    until_s: float | None = None
-
-    @property
-    def next_depth(self) -> int:
-        """The place in its sequence of the block to be taken next."""
-        return self.keys[0].depth + self.num_taken
 
 
 class KvTiers:
@@ -97,8 +78,7 @@ class KvTiers:
         self._reading: dict[int, HostEntry] = {}
         self._reused: dict[Block, bytes] = {}
         self._budget_s = _STEP_BUDGET_S
-        self._num_lost = 0
-        self._num_loaded: Counter[Tier] = Counter()
+        self.tally = Tally(host if keeps_host else None, disk, block_size)
 
     # ---- device → tiers
 
@@ -216,44 +196,6 @@ class KvTiers:
             self._collect()
         self._host.clear()
 
-    def bytes_by_tier(self) -> dict[str, int]:
-        """Count what is kept; tiers that are off are left out."""
-        kept: dict[str, int] = {}
-        if self._keeps_host:
-            kept["host"] = len(self._host) * self._host.block_bytes
-        if self._disk is not None:
-            kept["disk"] = self._disk.num_bytes
-        return kept
-
-    def tokens_by_tier(self) -> dict[str, int]:
-        """Count the tokens whose KV was loaded from each tier."""
-        tiers: dict[Tier, bool] = {"host": self._keeps_host, "disk": self._disk is not None}
-        return {
-            str(t): self._num_loaded[t] * self._block_size for t, is_on in tiers.items() if is_on
-        }
-
-    def evictions_by_tier(self) -> dict[str, int]:
-        """Count blocks that went to make room."""
-        gone: dict[str, int] = {}
-        if self._keeps_host:
-            gone["host"] = self._host.num_evicted
-        if self._disk is not None:
-            gone["disk"] = self._disk.num_evicted
-        return gone
-
-    def failures_by_tier(self) -> dict[str, int]:
-        """Count blocks that no memory was had for, and calls that the disk refused."""
-        failed: dict[str, int] = {}
-        if self._keeps_host:
-            failed["host"] = self._num_lost
-        if self._disk is not None:
-            failed["disk"] = self._disk.num_failures
-        return failed
-
-    def broken_by_tier(self) -> dict[str, int]:
-        """Count files that were not what their name says."""
-        return {} if self._disk is None else {"disk": self._disk.num_broken}
-
     def check_invariants(self, fetches: Sequence[Fetch] = ()) -> None:
         """Assert that entries are pinned as often as fetches and jobs use them."""
         self._host.check_invariants()
@@ -280,7 +222,7 @@ class KvTiers:
         self._collect()
         entry = self._host.reserve(key)
         if entry is None:
-            self._num_lost += 1
+            self.tally.num_lost += 1
             return
         self._codec.encode(self._views(block_id), self._host.memory_of(entry))
         entry.state = "ready"
@@ -297,7 +239,7 @@ class KvTiers:
         if self._worker is None:
             return
         if len(self._writing) >= _WRITING_SHARE * self._host.num_slots:
-            self._num_lost += 1
+            self.tally.num_lost += 1
             return
         self._host.pin(entry)
         job = Job(next(self._tickets), "write", entry.key, self._bytes_of(entry))
@@ -342,7 +284,7 @@ class KvTiers:
         self._budget_s -= seconds
         tier: Tier = "disk" if entry.from_disk or not self._keeps_host else "host"
         entry.from_disk = entry.is_passing = False
-        self._num_loaded[tier] += 1
+        self.tally.num_loaded[tier] += 1
         self._release(fetch.entries.pop(fetch.num_taken))
         fetch.num_taken += 1
         self._read_ahead(fetch)

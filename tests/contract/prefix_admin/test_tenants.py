@@ -9,7 +9,7 @@ import pytest
 from gateway.keys_file import add_key
 from tests.contract.prefix_admin.desk import RULES, Desk, system
 
-KEYS = {"alice": "sk-alice-0123456789abcdef", "bob": "sk-bob-0123456789abcdef"}
+KEYS = {name: f"sk-{name}-0123456789abcdef" for name in ("alice", "bob", "carol")}
 
 
 @pytest.fixture(scope="module")
