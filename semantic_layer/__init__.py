@@ -30,6 +30,7 @@ from semantic_layer.errors import (
     TextTooLong,
 )
 from semantic_layer.intent import INTENTS, detect_intent
+from semantic_layer.labels import Label, LabelSource
 from semantic_layer.leases import Lease, Leases, open_leases
 from semantic_layer.outcome import (
     Bypass,
@@ -86,6 +87,8 @@ __all__ = [
     "Hit",
     "Inspection",
     "Judgement",
+    "Label",
+    "LabelSource",
     "Lease",
     "Leases",
     "MemoryCounters",
