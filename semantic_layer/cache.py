@@ -285,7 +285,8 @@ class SemanticCache:
             if entry is None or not look.may_lead_to(entry):
                 look.stale.append(neighbour.entry_id)
             else:
-                found.append(Found(neighbour.similarity, entry, look.is_young(entry)))
+                fit = look.fit(entry)
+                found.append(Found(neighbour.similarity, entry, look.is_young(entry), fit))
         assert look.text is not None, "searching without a text"
         assert look.threshold is not None, "searching without a threshold"
         decision = self._judge.decide(look.text, look.threshold, found)
