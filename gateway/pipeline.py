@@ -28,7 +28,6 @@ from semantic_layer import (
     CacheQuery,
     Entry,
     Hit,
-    Judgement,
     Miss,
     SemanticCache,
 )
@@ -181,9 +180,8 @@ class Pipeline:
             except msgspec.MsgspecError:  # written by another version: as good as absent
                 outcome = await self._cache.lookup(query, replace(call.control, no_cache=True))
         assert not isinstance(outcome, Hit), "no-cache never hits"
-        judgement = outcome.judgement if isinstance(outcome, Miss) else Judgement()
         layer: CacheOutcome = "miss" if isinstance(outcome, Miss) else "bypass"
-        watch.report = CacheReport(layer, judgement, allowance=watch.allowance)
+        watch.report = CacheReport(layer, outcome.judgement, allowance=watch.allowance)
         if found is None:
             raise ModelNotFound(f"the model {call.model!r} does not exist", param="model")
         if call.control.only_if_cached:

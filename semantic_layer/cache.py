@@ -9,18 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from semantic_layer.canonical import exact_key, scope_of
-from semantic_layer.conversation import split
+from semantic_layer.canonical import exact_key
 from semantic_layer.decision import Decision, Found, Judge
 from semantic_layer.embedding import Embedder
 from semantic_layer.entry import Entry
-from semantic_layer.errors import StoreUnavailable, TextTooLong
+from semantic_layer.errors import StoreUnavailable
 from semantic_layer.exact import ExactReader
 from semantic_layer.guarded import GuardedParts, Observe, OnFailure, Stopwatch
 from semantic_layer.intent import DetectIntent, detect_intent
 from semantic_layer.lookup import Lookup
 from semantic_layer.outcome import Bypass, Hit, Inspection, Judgement, Miss, Outcome, Reason
 from semantic_layer.policy import CachePolicy
+from semantic_layer.reading import RequestReader
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import Page, ResponseStore, Selector
 from semantic_layer.scorer import Scorer
@@ -38,7 +38,7 @@ class SemanticCache:
         index: finds them by likeness of text.
         embedder: None leaves exact repeats only.
         scorer: turns a comparison into the probability of the same answer.
-        detect: names a text's intent.
+        detect: names the intent of a text and, where there is one, its vector.
         clock: Unix seconds.
         observe: told the seconds of each stage (exact, embed, search, verify).
         on_failure: told the part's name (redis, qdrant, embedder) for each failed call.
@@ -63,11 +63,11 @@ class SemanticCache:
         self._ttl_by_intent_s: Mapping[str, float] = {}
         knows_word = None if embedder is None else embedder.knows_word
         self._judge = Judge(scorer or Scorer.conservative(), knows_word)
-        self._detect = detect
         self._clock = clock
         self._observe = observe
         self._parts = GuardedParts(store, index, embedder, self.policy, on_failure)
         self._exact = ExactReader(self._parts)
+        self._reader = RequestReader(self._parts, self.policy, detect)
         self._writer = EntryWriter(self._parts, self.policy, clock)
         self._upkeep = Upkeep(self._parts, clock)
 
@@ -89,6 +89,8 @@ class SemanticCache:
             await self._forget(look)
         if isinstance(found, Hit):
             return found
+        if not look.is_cacheable:
+            return Bypass(found.reasons, look.intent)
         return Miss(
             key=look.key,
             scope=look.scope if look.embedding is not None else None,
@@ -133,10 +135,10 @@ class SemanticCache:
         refusal = self._refusal(query, control)
         if refusal is not None:
             return Inspection("bypass", judgement=Judgement(reasons=(refusal,)))
-        found, _ = await self._find(query, control, None)
+        found, look = await self._find(query, control, None)
         if isinstance(found, Hit):
             return Inspection(found.layer, found.entry, found.judgement)
-        return Inspection("miss", judgement=found)
+        return Inspection("miss" if look.is_cacheable else "bypass", judgement=found)
 
     async def store(
         self,
@@ -178,12 +180,11 @@ class SemanticCache:
         if self._refusal(query, replace(control, no_cache=False)) is not None:
             return None
         look = Lookup(query, control, exact_key(query, control.context), self._clock())
-        self._read_turn(look)
-        if look.scope is not None and look.text is not None:
-            try:
-                look.embedding = await self._parts.embed(look.text)
-            except TextTooLong:
-                look.scope = None
+        await self._reader.read(look, self.thresholds, Stopwatch(None))
+        if not look.is_cacheable:
+            return None
+        if look.scope is not None and look.embedding is None:
+            raise StoreUnavailable(look.reasons[-1].detail)
         miss = Miss(look.key, look.scope, look.text, look.embedding, True, look.judgement)
         return await self._write(query, control, miss, answer, answer_text, exact_only)
 
@@ -263,10 +264,10 @@ class SemanticCache:
             entry = await self._exact.one(look)
             watch.lap("exact")
             if entry is not None:
-                self._set_intent(look, control.intent or entry.intent)
+                look.know(control.intent or entry.intent, self.thresholds)
                 return _hit("exact", entry, look.now, look.judgement), look
-        self._read_turn(look)
-        if look.scope is None or not await self._embedded(look, watch) or control.no_cache:
+        await self._reader.read(look, self.thresholds, watch)
+        if look.scope is None or look.embedding is None or control.no_cache:
             return look.judgement, look
         decision = await self._nearest(look, watch)
         if decision is None:
@@ -277,36 +278,6 @@ class SemanticCache:
         if decision.entry.entry_id == look.key:  # written since the exact read
             return _hit("exact", decision.entry, look.now, judgement), look
         return _hit("semantic", decision.entry, look.now, judgement), look
-
-    def _read_turn(self, look: Lookup) -> None:
-        """Find out what similarity is judged on, the intent, and whether there is a scope."""
-        turn = split(look.query, look.control)
-        if isinstance(turn, str):
-            look.reasons.append(Reason("eligible", "skip", turn))
-            return
-        look.text = turn.text
-        self._set_intent(look, look.control.intent or self._detect(turn.text))
-        if not (self.policy.semantic and look.control.semantic and self._parts.embedder):
-            look.reasons.append(Reason("eligible", "skip", "semantic look-up is off"))
-            return
-        look.scope = scope_of(look.query, turn, look.control.context)
-
-    def _set_intent(self, look: Lookup, intent: str | None) -> None:
-        look.intent = intent
-        if look.intent is not None:
-            look.threshold = self.thresholds.of(look.intent, look.control.threshold)
-
-    async def _embedded(self, look: Lookup, watch: Stopwatch) -> bool:
-        assert look.text is not None, "a scope without a text"
-        try:
-            look.embedding = await self._parts.embed(look.text)
-        except TextTooLong as error:
-            look.scope = None
-            look.reasons.append(Reason("window", "skip", str(error)))
-        except StoreUnavailable as error:
-            look.reasons.append(Reason("embed", "skip", str(error)))
-        watch.lap("embed")
-        return look.embedding is not None
 
     async def _nearest(self, look: Lookup, watch: Stopwatch) -> Decision | None:
         """Judge the nearest entries; look further when none of the first may be served."""

@@ -1,20 +1,21 @@
-"""What kind of request a text is; decides threshold and TTL. Knows no model."""
+"""What kind of request a text is, by its words alone. Knows no model."""
 
 import re
 from collections.abc import Callable
 from functools import cache
 
 from semantic_layer.resources import LANGUAGES, load_json
+from semantic_layer.vector_index import Vector
 
 GENERAL = "general"
 INTENTS = ("factual", "code", "translation", "summarization", "creative", GENERAL)
 
-DetectIntent = Callable[[str], str]
+DetectIntent = Callable[[str, Vector | None], str]
 _HEAD_CHARS = 600  # the task stands at either end of a long text
 _TAIL_CHARS = 200
 
 
-def detect_intent(text: str) -> str:
+def detect_intent(text: str, _: Vector | None = None) -> str:
     """Return the seed intent whose cues weigh most; ties go to the more specific one."""
     if len(text) > _HEAD_CHARS + _TAIL_CHARS:
         text = text[:_HEAD_CHARS] + "\n" + text[-_TAIL_CHARS:]

@@ -5,12 +5,16 @@ from dataclasses import dataclass, field
 from semantic_layer.entry import Entry
 from semantic_layer.outcome import Judgement, Reason
 from semantic_layer.request import CacheControl, CacheQuery
+from semantic_layer.thresholds import Thresholds
 from semantic_layer.vector_index import Vector
 
 
 @dataclass(slots=True)
 class Lookup:
-    """What a look-up has found out so far. ``scope`` None means exact repeats only."""
+    """What a look-up has found out so far. ``scope`` None means exact repeats only.
+
+    Without ``is_cacheable`` the cache takes no part in the request.
+    """
 
     query: CacheQuery
     control: CacheControl
@@ -21,8 +25,15 @@ class Lookup:
     intent: str | None = None
     threshold: float | None = None
     embedding: Vector | None = None
+    is_cacheable: bool = True
     reasons: list[Reason] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
+
+    def know(self, intent: str | None, thresholds: Thresholds) -> None:
+        """Take note of the intent, and with it of the score that a hit must reach."""
+        self.intent = intent
+        if intent is not None:
+            self.threshold = thresholds.of(intent, self.control.threshold)
 
     @property
     def judgement(self) -> Judgement:

@@ -73,6 +73,12 @@ class Bypass:
     """The cache takes no part in this request, neither reading nor writing."""
 
     reasons: tuple[Reason, ...] = ()
+    intent: str | None = None
+
+    @property
+    def judgement(self) -> Judgement:
+        """What is known of the request."""
+        return Judgement(intent=self.intent, reasons=self.reasons)
 
 
 Outcome = Hit | Miss | Bypass

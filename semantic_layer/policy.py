@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from semantic_layer.intent_rules import SEED_RULES, IntentRule
+
 
 @dataclass(frozen=True, slots=True)
 class CachePolicy:
     """What is cached, for how long, and how hard is searched.
 
-    ``ttl_s`` holds unless the intent (``ttl_by_intent_s``) or the request names another time.
+    ``ttl_s`` holds unless the intent's rule (``intents``) or the request names another time.
     Requests above ``max_temperature`` are left alone. A search asks for ``top_k`` neighbours and,
     when none of them may be served, once more for ``top_k_wide``. Deadlines are per call, in
     seconds; ``backoff_s`` is the first pause after ``failures`` in a row.
@@ -16,7 +18,7 @@ class CachePolicy:
 
     semantic: bool = True
     ttl_s: float = 86_400.0
-    ttl_by_intent_s: Mapping[str, float] = field(default_factory=dict)
+    intents: Mapping[str, IntentRule] = field(default_factory=lambda: SEED_RULES)
     max_temperature: float = 1.0
     top_k: int = 8
     top_k_wide: int = 32
@@ -26,8 +28,16 @@ class CachePolicy:
     failures: int = 5
     backoff_s: float = 0.5
 
+    def rule_of(self, intent: str | None) -> IntentRule:
+        """Return the rule of an intent; one that has none follows the defaults."""
+        return self.intents.get(intent or "", _DEFAULTS)
+
     def ttl_of(self, intent: str | None, asked_s: float | None = None) -> float:
         """Return how long an answer is kept: as asked, else by intent, else the default."""
         if asked_s is not None:
             return asked_s
-        return self.ttl_by_intent_s.get(intent or "", self.ttl_s)
+        own_s = self.rule_of(intent).ttl_s
+        return self.ttl_s if own_s is None else own_s
+
+
+_DEFAULTS = IntentRule()

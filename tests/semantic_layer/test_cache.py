@@ -2,79 +2,26 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from semantic_layer.cache import SemanticCache
 from semantic_layer.errors import StoreUnavailable
-from semantic_layer.outcome import Bypass, Hit, Miss
+from semantic_layer.intent_rules import IntentRule
+from semantic_layer.outcome import Hit, Miss
 from semantic_layer.policy import CachePolicy
-from semantic_layer.request import CacheControl, CacheQuery
+from semantic_layer.request import CacheControl
 from semantic_layer.response_store import Selector
 from semantic_layer.thresholds import Thresholds
-from tests.fakes.broken_stores import BreakableIndex, BreakableStore
-from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.stores import Clock
+from tests.fakes.house import ANY, House, layer, query
 
-ANY = CacheControl()
 SEED = "How do I turn on updates?"
 REWORDED = "How can I switch on updates, please?"
 OPPOSITE = "How do I turn off updates?"
 
 
-class House:
-    """A cache with its parts in reach."""
-
-    def __init__(self, **options: Any) -> None:
-        self.clock = Clock()
-        self.embedder = FakeEmbedder()
-        self.store = BreakableStore(clock=self.clock)
-        self.index = BreakableIndex(self.embedder.dim)
-        self.stages: list[str] = []
-        self.failures: list[str] = []
-        self.cache = SemanticCache(
-            store=self.store,
-            index=self.index,
-            embedder=options.pop("embedder", self.embedder),
-            clock=self.clock,
-            observe=lambda stage, seconds: self.stages.append(stage),
-            on_failure=self.failures.append,
-            **options,
-        )
-
-    async def ask(
-        self, text: str, control: CacheControl = ANY, **fields: Any
-    ) -> Hit | Miss | Bypass:
-        return await self.cache.lookup(query(text, **fields), control)
-
-    async def seed(
-        self, text: str, control: CacheControl = ANY, *, cut: bool = False, **fields: Any
-    ) -> str | None:
-        outcome = await self.ask(text, control, **fields)
-        assert isinstance(outcome, Miss)
-        return await self.cache.store(
-            query(text, **fields),
-            control,
-            outcome,
-            f"A({text})".encode(),
-            answer_text=f"A({text})",
-            exact_only=cut,
-        )
-
-
-def query(text: str, *, tenant: str = "t", **fields: Any) -> CacheQuery:
-    request = {"model": "m", "messages": [{"role": "user", "content": text}], **fields}
-    return CacheQuery(tenant, "m", "f", request)
-
-
 @pytest.fixture
 def house() -> House:
     return House()
-
-
-def layer(outcome: Hit | Miss | Bypass) -> str:
-    return outcome.layer if isinstance(outcome, Hit) else type(outcome).__name__.lower()
 
 
 async def test_repeat_is_exact_when_the_request_is_the_same(house: House) -> None:
@@ -148,7 +95,7 @@ async def test_point_is_removed_on_sight_when_its_entry_is_gone(house: House) ->
 
 async def test_entry_is_absent_when_its_ttl_is_over(house: House) -> None:
     """TTL: request before intent before default; a hit never prolongs it."""
-    policy = CachePolicy(ttl_s=100, ttl_by_intent_s={"creative": 50})
+    policy = CachePolicy(ttl_s=100, intents={"creative": IntentRule(ttl_s=50)})
     house = House(policy=policy)
     poem = "Write a poem about rain"
     await house.seed(SEED)

@@ -1,0 +1,31 @@
+"""What an intent means for the caches: how long an answer lives and how it may be found. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+TIME_SENSITIVE = "time_sensitive"
+PERSONAL = "personal"
+TRANSACTIONAL = "transactional"
+
+
+@dataclass(frozen=True, slots=True)
+class IntentRule:
+    """How answers of one intent are kept; the defaults are those of any other answer.
+
+    ``ttl_s`` None is the cache's own TTL. Without ``semantic`` an answer serves exact repeats
+    only; without ``cacheable`` the cache takes no part at all.
+    """
+
+    ttl_s: float | None = None
+    semantic: bool = True
+    cacheable: bool = True
+
+
+SEED_RULES: Mapping[str, IntentRule] = MappingProxyType(
+    {
+        TIME_SENSITIVE: IntentRule(ttl_s=300.0),
+        PERSONAL: IntentRule(ttl_s=300.0, semantic=False),
+        TRANSACTIONAL: IntentRule(ttl_s=60.0, semantic=False),
+    }
+)
