@@ -39,6 +39,11 @@ def probe(client: Client) -> dict[str, Any]:
     return client.lookup(client.body(REWORDED), {"x-strata-intent": "factual"})
 
 
+def stored(client: Client) -> list[tuple[str, float]]:
+    entries = client.entries(namespace=client.http.headers["x-strata-namespace"])
+    return [(entry["id"], entry["expires_at"]) for entry in entries]
+
+
 def seed(clients: list[Client]) -> float:
     """Store answers at one gateway until all find them; return the probe's score."""
     one = clients[0]
@@ -55,8 +60,7 @@ def test_probe_flips_everywhere_when_the_threshold_crosses_its_score(
 ) -> None:
     """To a miss and back, on both gateways, with no restart and every entry where it was."""
     score = seed(clients)
-    namespace = clients[0].http.headers["x-strata-namespace"]
-    entries = clients[0].entries(namespace=namespace)
+    entries = stored(clients[0])
     for threshold, outcome in [
         (score + (1 - score) / 2, "miss"),
         (score - 0.02, "semantic"),
@@ -70,7 +74,7 @@ def test_probe_flips_everywhere_when_the_threshold_crosses_its_score(
         assert probe(clients[1])["outcome"] == outcome
         found = probe(clients[1])
         assert (found["threshold"], found["score"]) == (pytest.approx(threshold), score)
-    assert clients[0].entries(namespace=namespace) == entries
+    assert stored(clients[0]) == entries
 
 
 def test_live_answer_obeys_when_the_threshold_was_changed(clients: list[Client]) -> None:
