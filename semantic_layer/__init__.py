@@ -1,7 +1,9 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
+from semantic_layer.binomial import interval
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
+from semantic_layer.calibration import Budgets, Calibration, IntentCalibration, calibrate
 from semantic_layer.counters import (
     Counted,
     Counters,
@@ -10,6 +12,7 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
+from semantic_layer.curve import CurvePoint, Recorded, Replay, curve, replay
 from semantic_layer.embedding import (
     Embedded,
     Embedder,
@@ -71,14 +74,17 @@ __all__ = [
     "PRIORS",
     "Breaker",
     "BreakerSettings",
+    "Budgets",
     "Bypass",
     "CacheControl",
     "CachePolicy",
     "CacheQuery",
+    "Calibration",
     "Candidate",
     "Circuit",
     "Counted",
     "Counters",
+    "CurvePoint",
     "Embedded",
     "Embedder",
     "EmbedderFailed",
@@ -86,6 +92,7 @@ __all__ = [
     "Entry",
     "Hit",
     "Inspection",
+    "IntentCalibration",
     "Judgement",
     "Label",
     "LabelSource",
@@ -101,7 +108,9 @@ __all__ = [
     "PartState",
     "PointFeed",
     "Reason",
+    "Recorded",
     "Records",
+    "Replay",
     "ResponseStore",
     "Scorer",
     "Selector",
@@ -121,8 +130,11 @@ __all__ = [
     "Vectors",
     "Verdict",
     "Window",
+    "calibrate",
     "collection_name",
+    "curve",
     "detect_intent",
+    "interval",
     "load_encoder",
     "open_counters",
     "open_leases",
@@ -130,4 +142,5 @@ __all__ = [
     "open_records",
     "open_response_store",
     "open_vector_index",
+    "replay",
 ]
