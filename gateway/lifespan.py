@@ -150,7 +150,11 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             relayed_headers=relayed_headers(settings.upstreams),
             quotas=quotas,
             local=local,
-            responses=KeptResponses(records, settings.cache.responses_ttl_s),
+            responses=KeptResponses(
+                records,
+                settings.cache.responses_ttl_s,
+                lambda: metrics.count_store_failure("responses"),
+            ),
             evidence=evidence,
         )
 

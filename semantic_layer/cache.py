@@ -348,7 +348,8 @@ class SemanticCache:
             elif self.rejections.holds(tenant, entry.entry_id, look.text or ""):
                 look.reject(entry, neighbour.similarity)
             else:
-                found.append(Found(neighbour.similarity, entry, look.is_young(entry)))
+                fit = look.fit(entry)
+                found.append(Found(neighbour.similarity, entry, look.is_young(entry), fit))
         assert look.text is not None, "searching without a text"
         assert look.threshold is not None, "searching without a threshold"
         decision = self._judge.decide(look.text, look.threshold, found)
