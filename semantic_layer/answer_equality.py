@@ -20,6 +20,7 @@ SURELY_SAME = 0.95
 _HARD = frozenset({"language", "payload", "numbers", "negation", "polarity", "exclusive", "names"})
 _MARKS = ".,;:!?\"'()*。，；：！？、“”‘’"
 _HEAD = re.compile(rf"[\s{re.escape(_MARKS)}]+")
+_SIGNED = re.compile(r"(?<![\w)])[-+](?=\d)")
 _YES = frozenset({"yes", "yep", "yeah", "true", "correct", "是", "是的", "对", "对的", "可以"})
 _NO = frozenset({"no", "nope", "false", "incorrect", "不", "不是", "不对", "否", "不可以"})
 
@@ -60,6 +61,8 @@ def _as_typed(one: str, other: str) -> Equality | None:
     is_code = _is_code(one) or _is_code(other)
     if plain_one == plain_other or (not is_code and _bare(plain_one) == _bare(plain_other)):
         return Equality(True, "normalised")
+    if _SIGNED.findall(plain_one) != _SIGNED.findall(plain_other):
+        return Equality(False, "signs of numbers")
     heads = _says_yes(plain_one), _says_yes(plain_other)
     if None not in heads and heads[0] != heads[1]:
         return Equality(False, "yes or no")

@@ -133,9 +133,10 @@ class MemoryGateway:
 
     @contextlib.asynccontextmanager
     async def _storing(self) -> AsyncIterator[None]:
-        worker = asyncio.create_task(self.write_back.run())
+        workers = [asyncio.create_task(work()) for work in (self.write_back.run, self.evidence.run)]
         try:
             yield
         finally:
-            worker.cancel()
-            await asyncio.wait([worker])
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers)
