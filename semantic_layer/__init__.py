@@ -1,5 +1,6 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
+from semantic_layer.answer_equality import Equality
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
 from semantic_layer.counters import (
@@ -33,6 +34,7 @@ from semantic_layer.follower import Follower, Reader
 from semantic_layer.intent import INTENTS, detect_intent
 from semantic_layer.intent_policy import IntentPolicies, IntentPolicy, Mode
 from semantic_layer.journal import Journal, MemoryJournal, Row, open_journal
+from semantic_layer.label_book import LABELS, MAX_PER_INTENT, LabelBook, encode_label
 from semantic_layer.labels import Label, LabelSource
 from semantic_layer.leases import Lease, Leases, open_leases
 from semantic_layer.outcome import (
@@ -47,6 +49,14 @@ from semantic_layer.outcome import (
 )
 from semantic_layer.policy import CachePolicy
 from semantic_layer.records import MemoryRecords, Records, open_records
+from semantic_layer.rejections import (
+    MAX_REJECTIONS,
+    REJECTED,
+    REJECTIONS,
+    TAKEN_BACK,
+    Rejections,
+    rejection_id,
+)
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import (
     MemoryResponseStore,
@@ -71,7 +81,13 @@ from semantic_layer.vector_index import (
 
 __all__ = [
     "INTENTS",
+    "LABELS",
+    "MAX_PER_INTENT",
+    "MAX_REJECTIONS",
     "PRIORS",
+    "REJECTED",
+    "REJECTIONS",
+    "TAKEN_BACK",
     "Breaker",
     "BreakerSettings",
     "Bypass",
@@ -87,6 +103,7 @@ __all__ = [
     "EmbedderFailed",
     "Encoder",
     "Entry",
+    "Equality",
     "Follower",
     "Hit",
     "Inspection",
@@ -95,6 +112,7 @@ __all__ = [
     "Journal",
     "Judgement",
     "Label",
+    "LabelBook",
     "LabelSource",
     "Lease",
     "Leases",
@@ -112,6 +130,7 @@ __all__ = [
     "Reader",
     "Reason",
     "Records",
+    "Rejections",
     "ResponseStore",
     "Row",
     "Scorer",
@@ -134,6 +153,7 @@ __all__ = [
     "Window",
     "collection_name",
     "detect_intent",
+    "encode_label",
     "load_encoder",
     "open_counters",
     "open_journal",
@@ -142,4 +162,5 @@ __all__ = [
     "open_records",
     "open_response_store",
     "open_vector_index",
+    "rejection_id",
 ]
