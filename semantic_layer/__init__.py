@@ -1,5 +1,6 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
+from semantic_layer.answer_equality import Equality
 from semantic_layer.binomial import interval
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
@@ -36,6 +37,7 @@ from semantic_layer.follower import Follower, Reader
 from semantic_layer.intent import INTENTS, detect_intent
 from semantic_layer.intent_policy import IntentPolicies, IntentPolicy, Mode
 from semantic_layer.journal import Journal, MemoryJournal, Row, open_journal
+from semantic_layer.label_book import LABELS, MAX_PER_INTENT, LabelBook, encode_label
 from semantic_layer.labels import Label, LabelSource
 from semantic_layer.leases import Lease, Leases, open_leases
 from semantic_layer.outcome import (
@@ -50,6 +52,14 @@ from semantic_layer.outcome import (
 )
 from semantic_layer.policy import CachePolicy
 from semantic_layer.records import MemoryRecords, Records, open_records
+from semantic_layer.rejections import (
+    MAX_REJECTIONS,
+    REJECTED,
+    REJECTIONS,
+    TAKEN_BACK,
+    Rejections,
+    rejection_id,
+)
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import (
     MemoryResponseStore,
@@ -74,7 +84,13 @@ from semantic_layer.vector_index import (
 
 __all__ = [
     "INTENTS",
+    "LABELS",
+    "MAX_PER_INTENT",
+    "MAX_REJECTIONS",
     "PRIORS",
+    "REJECTED",
+    "REJECTIONS",
+    "TAKEN_BACK",
     "Breaker",
     "BreakerSettings",
     "Budgets",
@@ -93,6 +109,7 @@ __all__ = [
     "EmbedderFailed",
     "Encoder",
     "Entry",
+    "Equality",
     "Follower",
     "Hit",
     "Inspection",
@@ -102,6 +119,7 @@ __all__ = [
     "Journal",
     "Judgement",
     "Label",
+    "LabelBook",
     "LabelSource",
     "Lease",
     "Leases",
@@ -120,6 +138,7 @@ __all__ = [
     "Reason",
     "Recorded",
     "Records",
+    "Rejections",
     "Replay",
     "ResponseStore",
     "Row",
@@ -145,6 +164,7 @@ __all__ = [
     "collection_name",
     "curve",
     "detect_intent",
+    "encode_label",
     "interval",
     "load_encoder",
     "open_counters",
@@ -154,5 +174,6 @@ __all__ = [
     "open_records",
     "open_response_store",
     "open_vector_index",
+    "rejection_id",
     "replay",
 ]
