@@ -7,6 +7,7 @@ from semantic_layer.analysis import analyse
 from semantic_layer.edits import compare
 from semantic_layer.entry import Entry
 from semantic_layer.guards import first_veto
+from semantic_layer.histories import Fit
 from semantic_layer.likeness import KnowsWord
 from semantic_layer.outcome import Candidate, Judgement, Reason, Verdict
 from semantic_layer.scorer import Scorer
@@ -18,11 +19,15 @@ _LONG_TEXT = 4_000  # characters; beyond, only equal texts are judged
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An entry near the asked text; ``is_young`` is False when the caller wants a newer answer."""
+    """An entry near the asked text; ``is_young`` is False when the caller wants a newer answer.
+
+    ``fit`` is there when messages stand before either text.
+    """
 
     similarity: float
     entry: Entry
     is_young: bool = True
+    fit: Fit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,11 @@ class Judge:
             analyse(sample)
 
     @property
+    def fingerprint(self) -> str:
+        """What changes whenever scores would."""
+        return self._scorer.fingerprint
+
+    @property
     def least_similarity(self) -> float:
         """The cosine under which no candidate can be served."""
         return self._scorer.least_similarity
@@ -70,15 +80,20 @@ class Judge:
 
     def judge(self, text: str, threshold: float, found: Found) -> Candidate:
         """Return the candidate's score and why it may or may not be served."""
-        similarity, entry = found.similarity, found.entry
-        score, reasons = self._score(text, entry.text or "", similarity)
+        similarity, entry, fit = found.similarity, found.entry, found.fit
+        if fit is not None and fit.reason.verdict == "veto":
+            return Candidate(entry.entry_id, similarity, 0.0, (fit.reason,))
+        asked, stored = (text, entry.text or "") if fit is None else fit.texts
+        score, reasons = self._score(asked, stored, similarity)
+        if fit is not None:
+            score, reasons = min(score, fit.score), [fit.reason, *reasons]
         if not found.is_young:
             reasons.append(Reason("age", "veto", "older than the request allows"))
             score = 0.0
         if all(reason.verdict != "veto" for reason in reasons):
             verdict: Verdict = "pass" if score >= threshold else "veto"
             reasons.append(Reason("threshold", verdict, f"{score:.4f} / {threshold:.4f}"))
-        return Candidate(entry.entry_id, similarity, score, tuple(reasons))
+        return Candidate(entry.entry_id, similarity, score, tuple(reasons), entry.text or "")
 
     def _score(self, text: str, stored: str, similarity: float) -> tuple[float, list[Reason]]:
         if normalise(text) == normalise(stored):
