@@ -187,7 +187,7 @@ def _mentioned(message: _Message) -> str:
     tokens = message.analysis.tokens
     pointed = {stem(word) for the, word in pairwise(message.lowers) if the in {"the", "my", "your"}}
     wanted = {token.norm for token in tokens if token.norm in pointed and not token.name}
-    if not wanted:
+    if not wanted or any(token.name for token in tokens):
         return ""
     said = (token for _, text in message.history for token in analyse(text).tokens)
     return next((token.surface for token in said if token.norm in wanted and not token.name), "")
@@ -243,7 +243,10 @@ def _found_zh(name: str) -> Callable[[_Message], str]:
     """Make a check for any word of a class, the longest first."""
 
     def find(message: _Message) -> str:
-        return next((word for word in _by_length(name) if word in message.plain), "")
+        plain = message.plain
+        for word in _by_length("not_pointing"):
+            plain = plain.replace(word, "")
+        return next((word for word in _by_length(name) if word in plain), "")
 
     return find
 

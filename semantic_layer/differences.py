@@ -14,11 +14,15 @@ from semantic_layer.stemming import stem
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Telling words that one text has and the other lacks, and what contradicts outright."""
+    """Telling words that one text has and the other lacks, and what contradicts outright.
+
+    ``in_order`` tells that what both say comes in the same order.
+    """
 
     one: tuple[str, ...] = ()
     other: tuple[str, ...] = ()
     conflict: str = ""
+    in_order: bool = True
 
     @property
     def is_none(self) -> bool:
@@ -40,7 +44,8 @@ def difference(one: str, other: str) -> Difference:
     if normalise(one).casefold() == normalise(other).casefold():
         return Difference()
     c = compare(analyse(one), analyse(other))
-    return Difference(_telling(c.only_one), _telling(c.only_other), _conflict(c))
+    only = _telling(c.only_one), _telling(c.only_other)
+    return Difference(*only, _conflict(c), c.order == "same")
 
 
 def key_of(text: str) -> str:

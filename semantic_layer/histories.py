@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from semantic_layer.analysis import analyse
 from semantic_layer.chat import Chat, Said
 from semantic_layer.differences import Difference, difference, key_of
 from semantic_layer.grounds import other_ground
@@ -14,9 +15,13 @@ from semantic_layer.small_talk import is_empty, sentences
 
 IsTalk = Callable[[str], bool | None]  # None: nobody knows yet
 _CLAUSE = re.compile(r"(?:[,;:，；：]| -)\s*")
+_BY_ORDER = re.compile(
+    r"\b(?:first|second|third|last|latter|former)\b|第[一二三]个|前者|后者|最后一个"
+)
 _LEAST_CLAUSE = 6  # characters
 _MOST_UNSURE = 12
 _LONG_LINE = 200
+_ALIKE = 0.6  # share of the fewer words
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ def fit_of(asked: Chat, stored: Chat, is_talk: IsTalk = lambda _: False) -> Fit:
         same = (one.reply, other.reply) if one.reply else texts
         return Fit(1.0, Reason("history", "pass", "the same"), same)
     if one.alone and other.alone:
-        clash = other_ground(asked, stored)
+        clash = other_ground(asked, stored) or _contradiction(asked, stored)
         verdict = Reason("conversation", "veto", clash)
         passed = Reason("conversation", "pass", "stands alone")
         return Fit(0.0, verdict, texts) if clash else Fit(1.0, passed, texts)
@@ -64,6 +69,8 @@ def _fit_referring(asked: Chat, stored: Chat, remains: "_Remains") -> Fit:
     )
     dependence = asked.dependence
     texts = (asked.text, stored.text)
+    if _BY_ORDER.search(asked.text) and not difference(asked.offer, stored.offer).in_order:
+        return _refused(texts, "the assistant named things in another order")
     for name, here, there in parts:
         found = remains.difference(_lines(here), _lines(there))
         if not (found.is_none or (name == "the assistant before" and found.is_addition)):
@@ -71,6 +78,31 @@ def _fit_referring(asked: Chat, stored: Chat, remains: "_Remains") -> Fit:
     detail = f"refers to the same ({dependence.kind}: {dependence.detail})"
     same = (dependence.reply,) * 2 if dependence.reply else texts
     return Fit(1.0, Reason("history", "pass", detail), same)
+
+
+def _contradiction(one: Chat, other: Chat) -> str:
+    """Name what lines on the matter of two messages contradict each other in."""
+    heres, theres = _on_matter(one), _on_matter(other)
+    for here, words in heres.items():
+        for there, others in theres.items():
+            alike = len(words & others) >= _ALIKE * min(len(words), len(others))
+            if alike and key_of(here) != key_of(there):
+                conflict = difference(here, there).conflict
+                if conflict:
+                    return conflict
+    return ""
+
+
+def _on_matter(chat: Chat) -> dict[str, frozenset[str]]:
+    """Return the lines of a history that speak of what the last message does, and their words."""
+    wanted = _words(chat.text)
+    lines = {line: _words(line) for _, text in chat.history for line in sentences(text)}
+    return {line: words for line, words in lines.items() if len(words & wanted) > 0}
+
+
+def _words(text: str) -> frozenset[str]:
+    tokens = analyse(text).content
+    return frozenset(token.norm for token in tokens if token.kind == "word" and not token.weak)
 
 
 @dataclass(slots=True)
@@ -105,7 +137,7 @@ class _Remains:
         return [clause for clause in clauses if not self._drops(clause)]
 
     def _drops(self, line: str) -> bool:
-        if len(line) > _LONG_LINE or any(char.isdigit() for char in line):
+        if len(line) > _LONG_LINE or analyse(line).numbers:
             return False
         answer = True if is_empty(line) else self.is_talk(line)
         if answer is None:
