@@ -9,7 +9,7 @@ from gateway.auth import KeyRing
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
-from gateway.evidence import Evidence
+from gateway.evidence import Evidence, EvidencePolicy
 from gateway.flight import FlightGroup
 from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
@@ -79,14 +79,6 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             on_failure=metrics.count_store_failure,
         )
         stack.push_async_callback(cache.close)
-        evidence = Evidence(
-            open_evidence_journal(settings, store_url),
-            budget=settings.semantic.wrong_hit_budget,
-            retune=cache.retune,
-        )
-        stack.push_async_callback(evidence.close)
-        await evidence.start()
-        await _in_background(stack, evidence.run())
         if isinstance(index, SharedIndex):
             await _in_background(stack, index.follow())
         served_here = local_backends(settings, engine, embedding_model)
@@ -97,6 +89,17 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         )
         stack.push_async_callback(backends.close)
         metrics.know_models(lambda name: backends.find(name) is not None)
+        evidence = Evidence(
+            open_evidence_journal(settings, store_url),
+            cache=cache,
+            backends=backends,
+            metrics=metrics,
+            policy=_evidence_policy(settings),
+            tenants=lambda: [tenant.name for tenant in key_ring.tenants()],
+        )
+        stack.push_async_callback(evidence.close)
+        await evidence.start()
+        await _in_background(stack, evidence.run())
         ledger = Ledger(backends.prices_of, metrics.count_money)
         write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
         flights = FlightGroup()
@@ -113,6 +116,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             metrics.record(request)
             stats.record(request)
             ledger.record(request)
+            evidence.requests.record(request)
 
         pipeline = Pipeline(
             cache=cache,
@@ -122,6 +126,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             quotas=quotas,
             on_record=record,
             herd=open_herd(settings, write_back, stack),
+            evidence=evidence.gatherer,
             replay_tokens_per_s=settings.cache.replay_tokens_per_s,
         )
         yield Parts(
@@ -163,6 +168,19 @@ def _policy(settings: Settings) -> CachePolicy:
         store_deadline_s=settings.redis.timeout_s,
         index_deadline_s=settings.qdrant.timeout_s,
         embed_deadline_s=settings.embedder.timeout_s,
+    )
+
+
+def _evidence_policy(settings: Settings) -> EvidencePolicy:
+    semantic, requests = settings.semantic, settings.requests
+    return EvidencePolicy(
+        budget=semantic.wrong_hit_budget,
+        shadow_share=semantic.shadow_share,
+        gray_share=semantic.gray_share,
+        most_per_minute=semantic.max_evidence_per_minute,
+        judge=semantic.evidence_judge,
+        requests_kept=requests.kept,
+        texts=requests.texts == "on",
     )
 
 
