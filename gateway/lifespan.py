@@ -29,6 +29,7 @@ from gateway.stores import (
     open_store,
 )
 from gateway.upstreams import Upstreams, build_upstreams, relayed_headers
+from gateway.verifiers import open_verifier
 from gateway.write_back import WriteBack
 from semantic_layer import (
     CachePolicy,
@@ -72,6 +73,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             embedder=embedder,
             policy=_policy(settings),
             scorer=await Scorer.matching(embedder) if embedder else None,
+            verifier=await open_verifier(settings),
             thresholds=Thresholds.within(settings.semantic.wrong_hit_budget),
             observe=metrics.observe_lookup,
             on_failure=metrics.count_store_failure,
@@ -148,6 +150,7 @@ def _policy(settings: Settings) -> CachePolicy:
         store_deadline_s=settings.redis.timeout_s,
         index_deadline_s=settings.qdrant.timeout_s,
         embed_deadline_s=settings.embedder.timeout_s,
+        verify_deadline_s=settings.semantic.verifier_timeout_s,
     )
 
 

@@ -134,11 +134,18 @@ class LocalSettings:
 
 @dataclass(frozen=True, slots=True)
 class SemanticSettings:
-    """Semantic layer; ``wrong_hit_budget`` bounds the wrong share among served hits."""
+    """Semantic layer; ``wrong_hit_budget`` bounds the wrong share among served hits.
+
+    ``verifier`` gives the probability of the same answer: ``bundled``, ``none`` (rules and
+    similarity alone), ``judge:MODEL`` (a yes or no by a model served here), or a cross-encoder's
+    name or folder.
+    """
 
     enabled: bool = True
     wrong_hit_budget: Share = 0.01
     top_k: Annotated[int, msgspec.Meta(ge=5, le=100)] = 8
+    verifier: Name = "bundled"
+    verifier_timeout_s: Seconds = 1.0
 
 
 @dataclass(frozen=True, slots=True)

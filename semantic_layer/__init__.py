@@ -28,6 +28,7 @@ from semantic_layer.errors import (
     StoreLocked,
     StoreUnavailable,
     TextTooLong,
+    VerifierFailed,
 )
 from semantic_layer.intent import INTENTS, detect_intent
 from semantic_layer.labels import Label, LabelSource
@@ -65,6 +66,13 @@ from semantic_layer.vector_index import (
     open_point_feed,
     open_vector_index,
 )
+from semantic_layer.verifier import (
+    Pair,
+    PairScorer,
+    ThreadedVerifier,
+    Verifier,
+    load_verifier,
+)
 
 __all__ = [
     "INTENTS",
@@ -98,6 +106,8 @@ __all__ = [
     "Miss",
     "Outcome",
     "Page",
+    "Pair",
+    "PairScorer",
     "PartState",
     "PointFeed",
     "Reason",
@@ -115,15 +125,19 @@ __all__ = [
     "StoreUnavailable",
     "TextTooLong",
     "ThreadedEmbedder",
+    "ThreadedVerifier",
     "Thresholds",
     "Valkey",
     "VectorIndex",
     "Vectors",
     "Verdict",
+    "Verifier",
+    "VerifierFailed",
     "Window",
     "collection_name",
     "detect_intent",
     "load_encoder",
+    "load_verifier",
     "open_counters",
     "open_leases",
     "open_point_feed",

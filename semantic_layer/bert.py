@@ -113,9 +113,12 @@ class Layer:
 
 
 class Bert:
-    """A BERT encoder from a transformers folder (config.json, model.safetensors)."""
+    """A BERT encoder from a transformers folder (config.json, model.safetensors).
 
-    def __init__(self, folder: Path) -> None:
+    ``num_layers`` keeps only that many of its lowest layers.
+    """
+
+    def __init__(self, folder: Path, num_layers: int | None = None) -> None:
         config = json.loads((folder / "config.json").read_text())
         self.shape = BertShape.of(config)
         weights = {
@@ -132,7 +135,8 @@ class Bert:
             weights["embeddings.LayerNorm.bias"],
         )
         self._layers = [
-            Layer(weights, f"encoder.layer.{i}.", self.shape) for i in range(self.shape.num_layers)
+            Layer(weights, f"encoder.layer.{i}.", self.shape)
+            for i in range(self.shape.num_layers if num_layers is None else num_layers)
         ]
 
     @torch.inference_mode()

@@ -1,0 +1,154 @@
+"""The bundled verifier: a cross-encoder whose lower half is the bundled embedder's, untouched.
+
+Each text passes the lower layers alone, so what they make of it can be kept; the upper layers read
+both texts together. Source: Precomputing Transformer Term Representations (MacAvaney et al., SIGIR
+2020). Weights and calibration: tests/bench/semantic/train_verifier.py.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from torch.nn import functional
+
+from semantic_layer.bert import Bert, Layer, Linear
+from semantic_layer.errors import VerifierFailed
+from semantic_layer.joint_text import prepare
+from semantic_layer.verifier import Pair
+
+_KEPT_TOKENS = 16_384  # of lower states; about 25 MB
+_STEP = 8  # joint lengths are rounded up to this: few lengths mean few compiled kernels
+_WARM_PAIRS = (("how do i bake bread?", "what is the way to bake bread?"),)
+
+
+class _Read(NamedTuple):
+    """One text after the lower layers: token ids and states ``(tokens, hidden)``."""
+
+    ids: tuple[int, ...]
+    states: torch.Tensor
+
+
+class JointEncoder:
+    """Scores pairs of texts; symmetric in the two. One thread at a time; see `PairScorer`.
+
+    Args:
+        base: folder of the embedder whose lower layers and words are used.
+        weights: ``verifier.safetensors`` with ``verifier.json`` beside it.
+
+    Raises:
+        VerifierFailed: a file is broken, or ``base`` is not the model trained upon.
+    """
+
+    def __init__(self, base: Path, weights: Path) -> None:
+        try:
+            self._load(base, weights)
+        except (OSError, ValueError, KeyError, SafetensorError, RuntimeError) as error:
+            raise VerifierFailed(f"verifier {weights.name} does not load: {error!r}") from error
+
+    def _load(self, base: Path, weights: Path) -> None:
+        self.data: dict[str, Any] = json.loads(weights.with_suffix(".json").read_text("utf-8"))
+        self._lower = Bert(base, self.data["join"])
+        tensors = {name: tensor.float() for name, tensor in load_file(weights).items()}
+        self._marks = tensors["marks.weight"]
+        self._upper = [
+            Layer(tensors, f"upper.{i}.", self._lower.shape) for i in range(self.data["upper"])
+        ]
+        self._doubts, self._mix, self._out = (
+            Linear(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+            for name in ("doubts", "mix", "out")
+        )
+        self._tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._most_tokens = int(self.data["most_tokens"])
+        self._knots = np.array(self.data["calibration"], dtype=float).T
+        self._kept: OrderedDict[str, _Read] = OrderedDict()
+        self._num_kept_tokens = 0
+        self.fingerprint = blake2b(
+            weights.read_bytes() + weights.with_suffix(".json").read_bytes(), digest_size=8
+        ).hexdigest()
+        self.score(_WARM_PAIRS)
+
+    def fits(self, text: str) -> bool:
+        """Say whether a text is short enough to be read whole."""
+        if len(text) > self._most_tokens * 12:
+            return False
+        return len(self._tokenizer.encode(prepare(text)).ids) <= self._most_tokens
+
+    def score(self, pairs: Sequence[Pair]) -> list[float]:
+        """Return the calibrated probability (0..1) of the same answer for each pair."""
+        return [float(p) for p in np.interp(self.logits(pairs), *self._knots)]
+
+    @torch.inference_mode()
+    def logits(self, pairs: Sequence[Pair]) -> list[float]:
+        """Return the raw scores, before calibration."""
+        if not pairs:
+            return []
+        written = [sorted((prepare(one), prepare(other))) for one, other in pairs]
+        reads = self._read([text for pair in written for text in pair])
+        joined = [(reads[one], reads[other]) for one, other in written]
+        return [float(logit) for logit in self._join(joined)]
+
+    def _join(self, pairs: list[tuple[_Read, _Read]]) -> torch.Tensor:
+        """Pass pairs through the upper layers; return ``(pairs,)``."""
+        lengths = [len(one.ids) + len(other.ids) for one, other in pairs]
+        longest = -(-max(lengths) // _STEP) * _STEP
+        x = torch.zeros(len(pairs), longest, self._lower.shape.hidden_size)
+        for row, (one, other) in enumerate(pairs):
+            both = torch.cat([one.states, other.states]) + self._marks[_kinds(one.ids, other.ids)]
+            x[row, : lengths[row]] = both
+        keep = torch.arange(longest) < torch.tensor(lengths)[:, None]
+        mask = None if min(lengths) == longest else keep[:, None, None, :]
+        for layer in self._upper:
+            x = layer(x, mask)
+        rows = torch.arange(len(pairs))
+        first, second = x[:, 0], x[rows, [len(one.ids) for one, _ in pairs]]
+        doubts = self._doubts(x).masked_fill(~keep[:, :, None], -1e4).amax(1)
+        mixed = torch.cat([first + second, (first - second).abs(), doubts], -1)
+        return self._out(functional.gelu(self._mix(mixed))).squeeze(-1)
+
+    def _read(self, texts: Sequence[str]) -> dict[str, _Read]:
+        """Pass texts through the lower layers, those not kept from before in one batch."""
+        found: dict[str, _Read] = {}
+        for text in texts:
+            if text in self._kept:
+                self._kept.move_to_end(text)
+                found[text] = self._kept[text]
+        new = [text for text in dict.fromkeys(texts) if text not in found]
+        if new:
+            found |= self._encode(new)
+            for text in new:
+                self._keep(text, found[text])
+        return found
+
+    def _encode(self, texts: list[str]) -> dict[str, _Read]:
+        rows = [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
+        lengths = [len(row) for row in rows]
+        longest = -(-max(lengths) // 4) * 4
+        ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+        states = self._lower(ids, lengths)
+        return {
+            text: _Read(tuple(row), states[i, : len(row)].clone())
+            for i, (text, row) in enumerate(zip(texts, rows, strict=True))
+        }
+
+    def _keep(self, text: str, read: _Read) -> None:
+        self._kept[text] = read
+        self._num_kept_tokens += len(read.ids)
+        while self._num_kept_tokens > _KEPT_TOKENS:
+            _, oldest = self._kept.popitem(last=False)
+            self._num_kept_tokens -= len(oldest.ids)
+
+
+def _kinds(one: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
+    """Say of each token which text it stands in and whether the other text holds it too."""
+    in_one, in_other = set(one), set(other)
+    return [int(i in in_other) for i in one] + [2 + (i in in_one) for i in other]
