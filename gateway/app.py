@@ -18,6 +18,13 @@ from gateway.admin.cache import (
     lookup,
 )
 from gateway.admin.guard import AdminGuard
+from gateway.admin.intents import (
+    delete_intent,
+    get_intent,
+    intent_history,
+    list_intents,
+    put_intent,
+)
 from gateway.admin.prefix import explain, reset, tree, warm
 from gateway.admin.stats import prefix, traffic
 from gateway.admin.tenants import list_tenants
@@ -98,6 +105,11 @@ def _admin_router() -> Router:
             import_entries,
             browse_entries,
             invalidate_entries,
+            list_intents,
+            get_intent,
+            put_intent,
+            delete_intent,
+            intent_history,
             traffic,
             prefix,
             tree,

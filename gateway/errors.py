@@ -6,6 +6,7 @@ StrataError
 ├── Unauthorized          401
 ├── Forbidden             403
 ├── NotFound              404  (ModelNotFound: model_not_found)
+├── PreconditionFailed    412  what a condition names was changed meanwhile
 ├── RateLimited           429  a rate, budget or concurrency limit of the tenant
 ├── NotCached             504  only-if-cached and nothing stored
 └── BackendError          502  what generates failed
@@ -82,6 +83,14 @@ class ModelNotFound(NotFound):
     """No backend serves this model."""
 
     code = "model_not_found"
+
+
+class PreconditionFailed(StrataError):
+    """What the caller wants to change is not what the caller saw."""
+
+    status = 412
+    kind = "invalid_request_error"
+    code = "precondition_failed"
 
 
 class RateLimited(StrataError):

@@ -4,7 +4,7 @@ A conversation is the chain of its responses; reading one renews the life of all
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,15 +47,18 @@ _decode = msgspec.msgpack.Decoder(KeptResponse).decode
 
 
 class KeptResponses:
-    """Keeps responses for ``ttl_s`` after their last use.
+    """Keeps responses for ``ttl_s`` after their last use; ``on_failure`` hears of each failure.
 
     Raises:
         BackendUnavailable: from any method, when the store is slow or down.
     """
 
-    def __init__(self, records: Records, ttl_s: float) -> None:
+    def __init__(
+        self, records: Records, ttl_s: float, on_failure: Callable[[], None] = lambda: None
+    ) -> None:
         self._records = records
         self._ttl_s = ttl_s
+        self._on_failure = on_failure
 
     async def keep(self, tenant: str, response_id: str, kept: KeptResponse) -> None:
         """Keep one response."""
@@ -63,7 +66,7 @@ class KeptResponses:
         try:
             await self._records.put(tenant, {response_id: data}, self._ttl_s)
         except StoreUnavailable as error:
-            raise _unavailable(error) from error
+            raise self._unavailable(error) from error
 
     async def find(self, tenant: str, response_id: str) -> KeptResponse | None:
         """Return one response."""
@@ -90,14 +93,18 @@ class KeptResponses:
         try:
             return await self._records.delete(tenant, response_id)
         except StoreUnavailable as error:
-            raise _unavailable(error) from error
+            raise self._unavailable(error) from error
 
     async def _get(self, tenant: str, ids: Sequence[str]) -> list[KeptResponse | None]:
         try:
             values = await self._records.get(tenant, ids, renew_s=self._ttl_s)
         except StoreUnavailable as error:
-            raise _unavailable(error) from error
+            raise self._unavailable(error) from error
         return [None if value is None else _read(value) for value in values]
+
+    def _unavailable(self, error: StoreUnavailable) -> BackendUnavailable:
+        self._on_failure()
+        return BackendUnavailable(f"the store of responses is not available: {error}")
 
 
 def _read(value: bytes) -> KeptResponse | None:
@@ -114,7 +121,3 @@ def _gone(response_id: str) -> NotFound:
         param="previous_response_id",
         code="previous_response_not_found",
     )
-
-
-def _unavailable(error: StoreUnavailable) -> BackendUnavailable:
-    return BackendUnavailable(f"the store of responses is not available: {error}")

@@ -9,6 +9,7 @@ from gateway.auth import KeyRing
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
+from gateway.evidence import Evidence
 from gateway.flight import FlightGroup
 from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
@@ -21,6 +22,7 @@ from gateway.record import RequestRecord
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
 from gateway.stores import (
+    open_evidence_journal,
     open_herd,
     open_index,
     open_kept_records,
@@ -79,6 +81,14 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             on_failure=metrics.count_store_failure,
         )
         stack.push_async_callback(cache.close)
+        evidence = Evidence(
+            open_evidence_journal(settings, store_url),
+            budget=settings.semantic.wrong_hit_budget,
+            retune=cache.retune,
+        )
+        stack.push_async_callback(evidence.close)
+        await evidence.start()
+        await _in_background(stack, evidence.run())
         if isinstance(index, SharedIndex):
             await _in_background(stack, index.follow())
         served_here = local_backends(settings, engine, embedding_model)
@@ -137,7 +147,12 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             relayed_headers=relayed_headers(settings.upstreams),
             quotas=quotas,
             local=local,
-            responses=KeptResponses(records, settings.cache.responses_ttl_s),
+            responses=KeptResponses(
+                records,
+                settings.cache.responses_ttl_s,
+                lambda: metrics.count_store_failure("responses"),
+            ),
+            evidence=evidence,
         )
 
 

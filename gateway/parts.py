@@ -6,6 +6,7 @@ from gateway.auth import KeyRing
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
+from gateway.evidence import Evidence
 from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
 from gateway.metrics import Metrics
@@ -37,6 +38,7 @@ class Parts:
     stats: TrafficStats
     quotas: Quotas
     responses: KeptResponses
+    evidence: Evidence
     ledger: Ledger = field(default_factory=Ledger.without_prices)
     upstreams: Upstreams = field(default_factory=dict)
     relayed_headers: frozenset[bytes] = frozenset()

@@ -9,6 +9,7 @@ from gateway.settings import Settings
 from gateway.write_back import WriteBack
 from semantic_layer import (
     Embedder,
+    Journal,
     Records,
     ResponseStore,
     SharedIndex,
@@ -16,6 +17,7 @@ from semantic_layer import (
     VectorIndex,
     collection_name,
     open_counters,
+    open_journal,
     open_leases,
     open_point_feed,
     open_records,
@@ -24,6 +26,7 @@ from semantic_layer import (
 )
 
 OWN_STORES = ("embedded", "memory")
+JOURNAL_TIMEOUT_S = 2.0  # nobody's answer waits for it
 OWN_INDEXES = ("embedded", "memory")
 
 
@@ -63,6 +66,15 @@ def open_kept_records(settings: Settings, url: str) -> Records:
         url,
         connect_timeout_s=settings.redis.timeout_s,
         command_timeout_s=settings.redis.timeout_s,
+    )
+
+
+def open_evidence_journal(settings: Settings, url: str) -> Journal:
+    """Open the journals of what is learnt and set while gateways run."""
+    return open_journal(
+        url,
+        connect_timeout_s=settings.redis.timeout_s,
+        command_timeout_s=max(settings.redis.timeout_s, JOURNAL_TIMEOUT_S),
     )
 
 

@@ -30,7 +30,10 @@ from semantic_layer.errors import (
     TextTooLong,
     VerifierFailed,
 )
+from semantic_layer.follower import Follower, Reader
 from semantic_layer.intent import INTENTS, detect_intent
+from semantic_layer.intent_policy import IntentPolicies, IntentPolicy, Mode
+from semantic_layer.journal import Journal, MemoryJournal, Row, open_journal
 from semantic_layer.labels import Label, LabelSource
 from semantic_layer.leases import Lease, Leases, open_leases
 from semantic_layer.outcome import (
@@ -92,27 +95,35 @@ __all__ = [
     "EmbedderFailed",
     "Encoder",
     "Entry",
+    "Follower",
     "Hit",
     "Inspection",
+    "IntentPolicies",
+    "IntentPolicy",
+    "Journal",
     "Judgement",
     "Label",
     "LabelSource",
     "Lease",
     "Leases",
     "MemoryCounters",
+    "MemoryJournal",
     "MemoryRecords",
     "MemoryResponseStore",
     "MemoryVectorIndex",
     "Miss",
+    "Mode",
     "Outcome",
     "Page",
     "Pair",
     "PairScorer",
     "PartState",
     "PointFeed",
+    "Reader",
     "Reason",
     "Records",
     "ResponseStore",
+    "Row",
     "Scorer",
     "Selector",
     "SemanticCache",
@@ -139,6 +150,7 @@ __all__ = [
     "load_encoder",
     "load_verifier",
     "open_counters",
+    "open_journal",
     "open_leases",
     "open_point_feed",
     "open_records",

@@ -5,7 +5,7 @@ miss, never an error.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -63,6 +63,7 @@ class SemanticCache:
     ) -> None:
         self.policy = policy or CachePolicy()
         self.thresholds = thresholds or Thresholds()
+        self._ttl_by_intent_s: Mapping[str, float] = {}
         knows_word = None if embedder is None else embedder.knows_word
         self._clock = clock
         self._observe = observe
@@ -72,6 +73,14 @@ class SemanticCache:
         self._reader = RequestReader(self._parts, self.policy, detect)
         self._writer = EntryWriter(self._parts, self.policy, clock)
         self._upkeep = Upkeep(self._parts, clock)
+
+    def retune(self, thresholds: Thresholds, ttl_by_intent_s: Mapping[str, float]) -> None:
+        """Judge and keep by these from now on; what is stored stays as it is.
+
+        A time to live named here comes before the policy's, and after the request's own.
+        """
+        self.thresholds = thresholds
+        self._ttl_by_intent_s = ttl_by_intent_s
 
     async def lookup(self, query: CacheQuery, control: CacheControl) -> Outcome:
         """Find an answer that may be served, exact repeats first; never raises for a store."""
@@ -151,9 +160,7 @@ class SemanticCache:
         if not outcome.may_store:
             return None
         try:
-            return await self._writer.write(
-                query, control, outcome, answer, answer_text=answer_text, exact_only=exact_only
-            )
+            return await self._write(query, control, outcome, answer, answer_text, exact_only)
         except StoreUnavailable:
             return None
 
@@ -182,9 +189,7 @@ class SemanticCache:
         if look.scope is not None and look.embedding is None:
             raise StoreUnavailable(look.reasons[-1].detail)
         miss = Miss(look.key, look.scope, look.text, look.embedding, True, look.judgement)
-        return await self._writer.write(
-            query, control, miss, answer, answer_text=answer_text, exact_only=exact_only
-        )
+        return await self._write(query, control, miss, answer, answer_text, exact_only)
 
     async def browse(self, selector: Selector, cursor: str | None, limit: int) -> Page:
         """Return a page of entries, newest first.
@@ -230,6 +235,22 @@ class SemanticCache:
         await self._parts.index.close()
         await self._parts.store.close()
 
+    async def _write(
+        self,
+        query: CacheQuery,
+        control: CacheControl,
+        miss: Miss,
+        answer: bytes,
+        answer_text: str,
+        exact_only: bool,
+    ) -> str | None:
+        ttl_s = self._ttl_by_intent_s.get(miss.judgement.intent or "")
+        if ttl_s is not None and control.ttl_s is None:
+            control = replace(control, ttl_s=ttl_s)
+        return await self._writer.write(
+            query, control, miss, answer, answer_text=answer_text, exact_only=exact_only
+        )
+
     def _refusal(self, query: CacheQuery, control: CacheControl) -> Reason | None:
         if control.no_cache and control.no_store:
             return Reason("cache-control", "skip", "no-cache and no-store")
@@ -265,6 +286,9 @@ class SemanticCache:
 
     async def _nearest(self, look: Lookup, watch: Stopwatch) -> Decision | None:
         """Judge the nearest entries; look further when none of the first may be served."""
+        if look.intent in self.thresholds.off:
+            look.reasons.append(Reason("intent", "skip", f"{look.intent}: exact repeats only"))
+            return None
         decision: Decision | None = None
         for limit in (self.policy.top_k, self.policy.top_k_wide):
             try:

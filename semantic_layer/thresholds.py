@@ -25,25 +25,28 @@ DEFAULT_PRIOR = 0.95
 class Thresholds:
     """Per-intent thresholds (0..1): a manual one beats a calibrated one beats the prior.
 
-    An unknown intent is judged by ``default``. 1 admits equal texts only.
+    An unknown intent is judged by ``default``. 1 admits equal texts only. Intents that are ``off``
+    are answered by exact repeats only.
     """
 
     priors: Mapping[str, float] = field(default_factory=lambda: PRIORS)
     calibrated: Mapping[str, float] = field(default_factory=dict)
     manual: Mapping[str, float] = field(default_factory=dict)
     default: float = DEFAULT_PRIOR
+    off: frozenset[str] = frozenset()
 
     @classmethod
-    def within(cls, budget: float) -> "Thresholds":
+    def within(cls, budget: float, own: Mapping[str, float] | None = None) -> "Thresholds":
         """Return priors for a budget (0..1), the wrong share among served hits to aim at.
 
-        The priors are meant for `PRIOR_BUDGET`; another budget moves each threshold's distance to
-        certainty in proportion, so 0 admits equal texts only.
+        ``own`` are the budgets of intents that have another one. The priors are meant for
+        `PRIOR_BUDGET`; another budget moves each threshold's distance to certainty in proportion,
+        so 0 admits equal texts only.
         """
-        share = budget / PRIOR_BUDGET
+        of = own or {}
         return cls(
-            priors={intent: max(0.0, 1 - (1 - prior) * share) for intent, prior in PRIORS.items()},
-            default=max(0.0, 1 - (1 - DEFAULT_PRIOR) * share),
+            priors={i: _moved(prior, of.get(i, budget)) for i, prior in PRIORS.items()},
+            default=_moved(DEFAULT_PRIOR, budget),
         )
 
     def of(self, intent: str, asked: float | None = None) -> float:
@@ -54,3 +57,7 @@ class Thresholds:
                 own = source[intent]
                 break
         return own if asked is None else max(own, asked)
+
+
+def _moved(prior: float, budget: float) -> float:
+    return max(0.0, 1 - (1 - prior) * budget / PRIOR_BUDGET)

@@ -9,10 +9,7 @@ from gateway.errors import BadRequest
 
 HTTP = Request[Any, Any, Any]
 
-_FLAG = {
-    **dict.fromkeys(("1", "true", "yes", "on"), True),
-    **dict.fromkeys(("0", "false", "no", "off"), False),
-}
+_FLAG = {"1": True, "true": True, "0": False, "false": False}
 
 
 def read_query(
@@ -41,7 +38,7 @@ def take_flag(query: dict[str, str], name: str) -> bool:
     Raises:
         BadRequest: it is neither a yes nor a no.
     """
-    value = _FLAG.get(query.pop(name, "0").strip().lower())
+    value = _FLAG.get(query.pop(name, "0").lower())
     if value is None:
         raise BadRequest(f"{name}: expected one of {', '.join(_FLAG)}", param=name)
     return value

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from litestar import Request, get
+from litestar import HttpMethod, Request, route
 from litestar.params import FromPath
 from msgspec import Struct
 
@@ -11,6 +11,9 @@ from gateway.auth import Tenant
 from gateway.backends.base import ModelInfo
 from gateway.errors import ModelNotFound
 from gateway.parts import Parts
+
+# the HTTP server drops a body that answers HEAD and keeps its length
+_READS = [HttpMethod.GET, HttpMethod.HEAD]
 
 
 class Model(Struct, frozen=True):
@@ -29,7 +32,7 @@ class ModelList(Struct, frozen=True):
     object: Literal["list"] = "list"
 
 
-@get("/v1/models", tags=["models"])
+@route("/v1/models", http_method=_READS, status_code=200, tags=["models"])
 async def list_models(request: Request[Any, Any, Any]) -> ModelList:
     """List the local and the upstream models."""
     parts, tenant = _authorised(request)
@@ -37,7 +40,7 @@ async def list_models(request: Request[Any, Any, Any]) -> ModelList:
     return ModelList([_model(info) for info in listed if tenant.rules.allows_model(info.model_id)])
 
 
-@get("/v1/models/{model_id:path}", tags=["models"])
+@route("/v1/models/{model_id:path}", http_method=_READS, status_code=200, tags=["models"])
 async def get_model(request: Request[Any, Any, Any], model_id: FromPath[str]) -> Model:
     """Describe one model; its name may hold slashes."""
     name = model_id.removeprefix("/")

@@ -133,24 +133,27 @@ class ResponsesRenderer:
 
     async def whole(self, answer: Answer) -> bytes:
         """Return a whole answer as JSON."""
-        response = response_of(self._drafts, answer)
-        await self._keep(response)
-        return _encode(response)
+        return _encode(await self._keep(response_of(self._drafts, answer)))
 
     def stream(self, _: Usage | None) -> ResponseStream:
         """Begin a stream."""
         return ResponseStream(self._drafts, self._keep)
 
-    async def _keep(self, response: ResponseOut) -> None:
-        """Keep the response if it may be; a store that fails does not take the answer away."""
+    async def _keep(self, response: ResponseOut) -> ResponseOut:
+        """Keep the response if it may be, and return it as it is to be told.
+
+        A store that fails does not take the answer away: then it says that it is not stored.
+        """
         if not self._request.is_stored:
-            return
+            return response
         items = stored_items(self._items, response.id, len(response.output))
         kept = KeptResponse(self._before, items, msgspec.to_builtins(response))
         try:
             await self._kept.keep(self._tenant.name, response.id, kept)
         except BackendUnavailable as error:
             _log.warning("response_not_kept", response=response.id, error=error.message)
+            return msgspec.structs.replace(response, store=False)
+        return response
 
 
 @post(ROUTE, status_code=200, middleware=[answered_by(TextApi(ROUTE, decode))], tags=["models"])

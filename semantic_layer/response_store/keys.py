@@ -29,6 +29,7 @@ class Keys:
         self.expiry = f"{prefix}:expiry"
         self.registry = f"{prefix}:indexes"
         self.records = f"{prefix}:records"
+        self.journal_heads = f"{prefix}:{{journal}}:heads"
 
     def entry(self, tenant: str, entry_id: str) -> str:
         """Return the key of an entry."""
@@ -57,3 +58,11 @@ class Keys:
     def feed(self, name: str) -> str:
         """Return the key of a feed of points."""
         return f"{self.prefix}:feed:{_safe(name)}"
+
+    def journal_order(self, name: str) -> str:
+        """Return the key of a journal's ids by sequence number; journals share a cluster slot."""
+        return f"{self.prefix}:{{journal}}:order:{_safe(name)}"
+
+    def journal_rows(self, name: str) -> str:
+        """Return the key of a journal's rows by id."""
+        return f"{self.prefix}:{{journal}}:rows:{_safe(name)}"

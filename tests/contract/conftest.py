@@ -10,6 +10,7 @@ import pytest
 
 from gateway.bundled import BundledModels
 from tests.contract.client import Client
+from tests.contract.pair import PATIENT, Pair, redis_server
 from tests.contract.stack import Stack, serving, upstream_toml
 from tests.fakes.upstream import FakeUpstream, echo
 
@@ -60,6 +61,32 @@ def relay_stack(
     folder = tmp_path_factory.mktemp("relay")
     with serving(folder, serving_models, toml=toml, LOCAL__MODEL="none") as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def running_pair(tmp_path_factory: pytest.TempPathFactory, serving_models: Path) -> Iterator[Pair]:
+    """Two gateways over one Redis, and as many more as are started."""
+    with ExitStack() as running:
+        url = running.enter_context(redis_server(tmp_path_factory.mktemp("redis")))
+        upstream = running.enter_context(FakeUpstream())
+
+        def start() -> Stack:
+            folder = tmp_path_factory.mktemp("gateway")
+            settings = {"LOCAL__MODEL": "none", "REDIS__URL": url, **PATIENT}
+            toml = upstream_toml(upstream.base_url)
+            return running.enter_context(serving(folder, serving_models, toml=toml, **settings))
+
+        yield Pair(start, upstream)
+
+
+@pytest.fixture
+def pair(running_pair: Pair) -> Iterator[Pair]:
+    """The two gateways; their upstream echoes unless the test gives it another script."""
+    running_pair.upstream.script = echo
+    running_pair.upstream.calls.clear()
+    yield running_pair
+    running_pair.upstream.script = echo
+    running_pair.close()
 
 
 @pytest.fixture

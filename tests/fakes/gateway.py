@@ -14,6 +14,7 @@ from gateway.auth import KeyRing
 from gateway.backends.base import Backend
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
+from gateway.evidence import Evidence
 from gateway.flight import FlightGroup
 from gateway.kept_responses import KeptResponses
 from gateway.metrics import Metrics
@@ -84,6 +85,7 @@ class MemoryGateway:
             stats=stats,
             quotas=quotas,
             responses=KeptResponses(MemoryRecords(), 60),
+            evidence=Evidence.in_memory(budget=0.01, retune=cache.retune),
         )
 
     def app(self, **parts: Any) -> Litestar:

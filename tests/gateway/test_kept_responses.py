@@ -7,6 +7,9 @@ import pytest
 from gateway.errors import BackendUnavailable, NotFound
 from gateway.kept_responses import KeptResponse, KeptResponses
 from semantic_layer import MemoryRecords, StoreUnavailable
+from tests.fakes.backends import FakeBackend, whole
+from tests.fakes.gateway import MemoryGateway
+from tests.gateway.responses import URL, body, events
 
 
 class Clock:
@@ -97,3 +100,19 @@ async def test_store_that_is_down_is_said_to_be() -> None:
     ):
         with pytest.raises(BackendUnavailable):
             await use
+
+
+async def test_response_says_that_it_is_not_stored_when_the_store_is_down() -> None:
+    """The answer is given all the same, streamed or whole; each loss is counted."""
+    failures: list[int] = []
+    kept = KeptResponses(_Down(), 10, lambda: failures.append(1))
+    gateway = MemoryGateway(FakeBackend(whole("x")))
+    async with gateway.client(responses=kept) as client:
+        answer = (await client.post(URL, json=body())).json()
+        last = events(await client.post(URL, json=body(stream=True)))[-1]["response"]
+        assert (await client.get(f"{URL}/{answer['id']}")).status_code == 503
+    assert [answer["status"], last["status"]] == ["completed", "completed"]
+    assert [answer["store"], last["store"]] == [False, False]
+    assert len(failures) == 3
+    async with gateway.client() as client:
+        assert (await client.post(URL, json=body())).json()["store"] is True

@@ -1,6 +1,7 @@
 """The cache's decisions over memory stores and a fake embedder: what is served, kept, refused."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -176,6 +177,31 @@ async def test_threshold_and_intent_are_the_callers_when_stricter(house: House) 
         layer(await house.ask(SEED, CacheControl(intent="strict"), temperature=0.7)) == "semantic"
     )
     assert layer(await house.ask(REWORDED, CacheControl(threshold=0.0))) == "semantic"
+
+
+async def test_intent_is_served_by_exact_repeats_only_when_it_is_off(house: House) -> None:
+    """What is stored meanwhile is found by likeness once it is on again."""
+    house.cache.retune(Thresholds(off=frozenset({"general"})), {})
+    general = CacheControl(intent="general")
+    await house.seed(SEED, general)
+    refused = await house.ask(REWORDED, general)
+    assert isinstance(refused, Miss)
+    assert [reason.check for reason in refused.judgement.reasons] == ["intent"]
+    assert layer(await house.ask(SEED, general)) == "exact"
+    assert layer(await house.ask(REWORDED, CacheControl(intent="code"))) == "semantic"
+    house.cache.retune(Thresholds(), {})
+    assert layer(await house.ask(REWORDED, general)) == "semantic"
+
+
+async def test_time_to_live_is_the_retuned_one_unless_the_request_names_one(house: House) -> None:
+    """It comes before the policy's."""
+    house.cache.retune(Thresholds(), {"general": 30})
+    general = CacheControl(intent="general")
+    await house.seed(SEED, general)
+    await house.seed("Another one?", replace(general, ttl_s=100))
+    house.clock.now += 31
+    assert layer(await house.ask(SEED, general)) == "miss"
+    assert layer(await house.ask("Another one?", general)) == "exact"
 
 
 async def test_long_text_is_kept_for_exact_repeats_when_past_the_window(house: House) -> None:

@@ -40,3 +40,10 @@ def test_smaller_budget_is_never_more_lenient(intent: str, one: float, other: fl
 def test_equal_texts_only_when_the_budget_is_nothing() -> None:
     """A budget of 0 asks for certainty."""
     assert {Thresholds.within(0).of(intent) for intent in (*PRIORS, "other")} == {1.0}
+
+
+def test_intent_has_its_own_prior_when_it_has_its_own_budget() -> None:
+    """A looser budget moves one intent's threshold and no other's."""
+    thresholds = Thresholds.within(0.01, {"code": 0.02})
+    assert thresholds.of("code") == pytest.approx(1 - 2 * (1 - PRIORS["code"]))
+    assert thresholds.of("factual") == pytest.approx(PRIORS["factual"])

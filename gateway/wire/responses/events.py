@@ -22,7 +22,7 @@ from gateway.wire.responses.answer import (
 )
 from gateway.wire.responses.items import Item, item_id
 
-Save = Callable[[ResponseOut], Awaitable[None]]
+Save = Callable[[ResponseOut], Awaitable[ResponseOut]]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -36,6 +36,8 @@ _DELTAS = {
 
 class ResponseStream:
     """Encodes the events of one answer; ``save`` keeps the response before its end is told.
+
+    What ``save`` returns is told.
 
     An item is told complete only when the next begins or the answer ends: a limit may have cut it.
     """
@@ -69,8 +71,7 @@ class ResponseStream:
         if self._block is None:
             parts.append(self._begin(Begin("text")))
         parts.append(self._close(is_last=True))
-        response = self._drafts.ended(self._reason, self._output, self._usage)
-        await self._save(response)
+        response = await self._save(self._drafts.ended(self._reason, self._output, self._usage))
         parts.append(self._event(f"response.{response.status}", response=response))
         return b"".join(parts)
 

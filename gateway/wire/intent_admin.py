@@ -1,0 +1,126 @@
+"""Bodies of the intents' admin routes."""
+
+import json
+import math
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from gateway.errors import BadRequest
+from gateway.wire.directives import Ttl
+from gateway.wire.validation import convert, decode_object, wrong
+from semantic_layer import IntentPolicy, Mode
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class PolicyBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """An intent's whole policy; what is left out follows the settings.
+
+    A ``threshold`` alone means mode ``manual``. ``ttl`` is in seconds.
+    """
+
+    mode: Mode | UnsetType = UNSET
+    threshold: Share | UnsetType = UNSET
+    budget: Share | UnsetType = UNSET
+    ttl: Ttl | UnsetType = UNSET
+
+
+class IntentView(Struct, frozen=True, kw_only=True):
+    """One intent as it is in force; ``version`` is its ETag."""
+
+    name: str
+    mode: Mode
+    threshold: float
+    source: Literal["manual", "calibrated", "prior"]
+    prior: float
+    budget: float
+    ttl: float
+    version: int
+
+
+class IntentList(Struct, frozen=True):
+    """Every intent."""
+
+    intents: list[IntentView]
+
+
+class PolicyView(Struct, frozen=True, kw_only=True):
+    """A policy as it was set; None follows the settings."""
+
+    mode: Mode
+    threshold: float | None
+    budget: float | None
+    ttl: float | None
+
+
+class ChangeView(Struct, frozen=True, kw_only=True):
+    """One change of a policy; None is the default."""
+
+    intent: str
+    at: float
+    actor: str
+    version: int
+    before: PolicyView | None
+    after: PolicyView | None
+
+
+class ChangeList(Struct, frozen=True):
+    """Changes, newest first."""
+
+    changes: list[ChangeView]
+
+
+def read_policy(data: bytes) -> IntentPolicy:
+    """Return the policy that a body asks for.
+
+    Raises:
+        BadRequest: a field is unknown, null or out of range, or does not go with the mode.
+    """
+    body = convert(_decode(data), PolicyBody)
+    threshold = None if body.threshold is UNSET else body.threshold
+    mode = body.mode
+    if mode is UNSET:
+        mode = "auto" if threshold is None else "manual"
+    if mode == "manual" and threshold is None:
+        raise wrong("threshold", "mode manual needs one, from 0 to 1")
+    if mode != "manual" and threshold is not None:
+        raise wrong("threshold", f"mode {mode} takes none; leave it out, or set mode manual")
+    return IntentPolicy(
+        mode=mode,
+        threshold=threshold,
+        budget=None if body.budget is UNSET else body.budget,
+        ttl_s=None if body.ttl is UNSET else body.ttl,
+    )
+
+
+def view_of(policy: IntentPolicy | None) -> PolicyView | None:
+    """Show a policy."""
+    if policy is None:
+        return None
+    return PolicyView(
+        mode=policy.mode, threshold=policy.threshold, budget=policy.budget, ttl=policy.ttl_s
+    )
+
+
+def _decode(data: bytes) -> dict[str, Any]:
+    """Return the body; one whose only fault is a NaN or Infinity is blamed on its field."""
+    try:
+        return decode_object(data)
+    except BadRequest:
+        field = _field_that_is_no_number(data)
+        if field is None:
+            raise
+        raise wrong(field, "expected a finite number") from None
+
+
+def _field_that_is_no_number(data: bytes) -> str | None:
+    try:
+        tree = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    fields = tree.items() if isinstance(tree, dict) else []
+    return next(
+        (name for name, value in fields if isinstance(value, float) and not math.isfinite(value)),
+        None,
+    )
