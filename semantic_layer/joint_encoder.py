@@ -25,6 +25,8 @@ from semantic_layer.joint_text import prepare
 from semantic_layer.verifier import Pair
 
 _KEPT_TOKENS = 16_384  # of lower states; about 25 MB
+_NUM_MATCHED = 4
+_SHARPNESS = 20.0
 _STEP = 8  # joint lengths are rounded up to this: few lengths mean few compiled kernels
 _WARM_PAIRS = (("how do i bake bread?", "what is the way to bake bread?"),)
 
@@ -61,9 +63,9 @@ class JointEncoder:
         self._upper = [
             Layer(tensors, f"upper.{i}.", self._lower.shape) for i in range(self.data["upper"])
         ]
-        self._doubts, self._mix, self._out = (
+        self._align, self._doubts, self._mix, self._out = (
             Linear(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
-            for name in ("doubts", "mix", "out")
+            for name in ("align", "doubts", "mix", "out")
         )
         self._tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
         self._tokenizer.no_truncation()
@@ -102,9 +104,11 @@ class JointEncoder:
         lengths = [len(one.ids) + len(other.ids) for one, other in pairs]
         longest = -(-max(lengths) // _STEP) * _STEP
         x = torch.zeros(len(pairs), longest, self._lower.shape.hidden_size)
+        matched = torch.zeros(len(pairs), _NUM_MATCHED)
         for row, (one, other) in enumerate(pairs):
+            faced, matched[row] = face(one.states, other.states)
             both = torch.cat([one.states, other.states]) + self._marks[_kinds(one.ids, other.ids)]
-            x[row, : lengths[row]] = both
+            x[row, : lengths[row]] = both + self._align(faced)
         keep = torch.arange(longest) < torch.tensor(lengths)[:, None]
         mask = None if min(lengths) == longest else keep[:, None, None, :]
         for layer in self._upper:
@@ -112,7 +116,7 @@ class JointEncoder:
         rows = torch.arange(len(pairs))
         first, second = x[:, 0], x[rows, [len(one.ids) for one, _ in pairs]]
         doubts = self._doubts(x).masked_fill(~keep[:, :, None], -1e4).amax(1)
-        mixed = torch.cat([first + second, (first - second).abs(), doubts], -1)
+        mixed = torch.cat([first + second, (first - second).abs(), doubts, matched], -1)
         return self._out(functional.gelu(self._mix(mixed))).squeeze(-1)
 
     def _read(self, texts: Sequence[str]) -> dict[str, _Read]:
@@ -146,6 +150,36 @@ class JointEncoder:
         while self._num_kept_tokens > _KEPT_TOKENS:
             _, oldest = self._kept.popitem(last=False)
             self._num_kept_tokens -= len(oldest.ids)
+
+
+def face(one: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Hold the tokens of two texts, ``(tokens, hidden)`` each, against each other.
+
+    Returns for every token, first text first, how it differs from the other text's tokens like it,
+    its product with them, and the highest cosine: ``(tokens of both, 2 * hidden + 1)``; and of the
+    highest cosines the least and the mean of each text ``(4,)``. Source: soft alignment as in
+    Enhanced LSTM for Natural Language Inference (Chen et al., ACL 2017).
+    """
+    centre = torch.cat([one, other]).mean(0)
+    cosine = functional.normalize(one - centre, dim=-1) @ functional.normalize(
+        other - centre, dim=-1
+    ).transpose(0, 1)
+    like_one = (_SHARPNESS * cosine).softmax(1) @ other
+    like_other = (_SHARPNESS * cosine.transpose(0, 1)).softmax(1) @ one
+    best_one, best_other = cosine.amax(1), cosine.amax(0)
+    states, like = torch.cat([one, other]), torch.cat([like_one, like_other])
+    best = torch.cat([best_one, best_other])
+    faced = torch.cat([states - like, states * like, best[:, None]], -1)
+    lows, means = (
+        sorted_pair(best_one.amin(), best_other.amin()),
+        sorted_pair(best_one.mean(), best_other.mean()),
+    )
+    return faced, torch.stack([*lows, *means])
+
+
+def sorted_pair(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the lesser number first."""
+    return torch.minimum(a, b), torch.maximum(a, b)
 
 
 def _kinds(one: tuple[int, ...], other: tuple[int, ...]) -> list[int]:

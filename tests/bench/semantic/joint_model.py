@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers import BertModel
 
+from semantic_layer.joint_encoder import face
 from semantic_layer.joint_text import prepare
 
 MOST_TOKENS = 72
@@ -39,9 +40,11 @@ class JointModel(nn.Module):
         for parameter in (*self.embeddings.parameters(), *self.lower.parameters()):
             parameter.requires_grad = False
         self.marks = nn.Embedding(4, hidden)
-        nn.init.normal_(self.marks.weight, std=0.02)
+        nn.init.normal_(self.marks.weight, std=0.1)
+        self.align = nn.Linear(2 * hidden + 1, hidden)
+        nn.init.normal_(self.align.weight, std=0.01)
         self.doubts = nn.Linear(hidden, 64)
-        self.mix = nn.Linear(2 * hidden + 64, hidden)
+        self.mix = nn.Linear(2 * hidden + 64 + 4, hidden)
         self.out = nn.Linear(hidden, 1)
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.enable_truncation(MOST_TOKENS)
@@ -65,16 +68,19 @@ class JointModel(nn.Module):
         keep = torch.arange(longest) < lengths[:, None]
         states = torch.zeros(len(pairs), longest, self.marks.embedding_dim)
         kinds = torch.zeros(len(pairs), longest, dtype=torch.long)
+        faced = torch.zeros(len(pairs), longest, 2 * self.marks.embedding_dim + 1)
+        matched = torch.zeros(len(pairs), 4)
         for row, (a, b) in enumerate(pairs):
             states[row, : lengths[row]] = torch.cat([a[1], b[1]]).float()
             kinds[row, : lengths[row]] = torch.tensor(_kinds(a[0], b[0]))
-        x = states + self.marks(kinds)
+            faced[row, : lengths[row]], matched[row] = face(a[1].float(), b[1].float())
+        x = states + self.marks(kinds) + self.align(faced)
         mask = None if bool(keep.all()) else keep[:, None, None, :]
         for layer in self.upper:
             x = _first(layer(x, attention_mask=mask))
         first, second = x[:, 0], x[torch.arange(len(pairs)), [len(a[0]) for a, _ in pairs]]
         doubts = self.doubts(x).masked_fill(~keep[:, :, None], -1e4).amax(1)
-        mixed = torch.cat([first + second, (first - second).abs(), doubts], -1)
+        mixed = torch.cat([first + second, (first - second).abs(), doubts, matched], -1)
         return self.out(nn.functional.gelu(self.mix(mixed))).squeeze(-1).float()
 
     @torch.no_grad()

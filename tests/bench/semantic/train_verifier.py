@@ -23,6 +23,7 @@ from tests.bench.semantic.mixture import Mixture, Sample, langcache_half, paws_h
 BATCH = 32
 POOL = 16  # batches drawn at once and sorted by length
 WARM_SHARE = 0.03
+FRESH_TIMES = 6.0  # learning rate of what starts from nothing, over that of e5's layers
 USUAL_WIDTH = 200  # letters of both texts; a Chinese character counts as three
 LONG_SHARE = 0.15  # of the longer ones are trained on: they cost most
 
@@ -76,7 +77,14 @@ def main(options: argparse.Namespace) -> None:
     if options.start:
         model.load_state_dict(torch.load(options.start), strict=False)
     trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=options.rate, weight_decay=0.01)
+    fresh = [p for n, p in model.named_parameters() if p.requires_grad and "upper" not in n]
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": list(model.upper.parameters()), "times": 1.0},
+            {"params": fresh, "times": FRESH_TIMES},
+        ],
+        weight_decay=0.01,
+    )
     measured = {
         "dev": pair_sets.question_pairs(options.sets),
         "langcache": langcache_half(options.sets, trained=False),
@@ -85,6 +93,7 @@ def main(options: argparse.Namespace) -> None:
         "lcqmc": pair_sets.lcqmc(options.sets)[:250],
     }
     rng, started, step, total, examples = random.Random(3), time.time(), 0, 0.0, 0
+    recent = 0.0
     wanted = 60 * options.minutes
     reported = started
     while time.time() - started < wanted:
@@ -94,7 +103,7 @@ def main(options: argparse.Namespace) -> None:
             share = min(1.0, (time.time() - started) / wanted)
             rate = options.rate * min(share / WARM_SHARE, (1 - share) / (1 - WARM_SHARE))
             for group in optimizer.param_groups:
-                group["lr"] = max(rate, 1e-7)
+                group["lr"] = max(rate, 1e-7) * group["times"]
             with torch.autocast("cpu", torch.bfloat16):
                 logits = model([s.one for s in batch], [s.other for s in batch])
             wanted_same = torch.tensor([s.same for s in batch])
@@ -104,6 +113,9 @@ def main(options: argparse.Namespace) -> None:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             step, total, examples = step + 1, total + loss.item(), examples + 1
+            recent = 0.97 * (recent or loss.item()) + 0.03 * loss.item()
+            if step % 50 == 0:
+                print(step, round((time.time() - started) / 60, 1), round(recent, 4), flush=True)
         if time.time() - reported > 60 * options.report or time.time() - started >= wanted:
             reported = time.time()
             save(model, options.run / "last.pt")
