@@ -16,13 +16,15 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from tokenizers import Tokenizer
 from torch.nn import functional
 
 from semantic_layer.bert import Bert, Layer, Linear
 from semantic_layer.errors import VerifierFailed
 from semantic_layer.joint_text import prepare
+from semantic_layer.mapped_tensor import WeightFile
+from semantic_layer.tokenizer_file import tokenizer_of
 from semantic_layer.verifier import Pair
+from semantic_layer.weight_delta import Tensors, unpack
 
 _KEPT_TOKENS = 16_384  # of lower states; about 25 MB
 _NUM_MATCHED = 4
@@ -57,19 +59,16 @@ class JointEncoder:
 
     def _load(self, base: Path, weights: Path) -> None:
         self.data: dict[str, Any] = json.loads(weights.with_suffix(".json").read_text("utf-8"))
-        self._lower = Bert(base, self.data["join"])
-        tensors = {name: tensor.float() for name, tensor in load_file(weights).items()}
+        join, num_upper = self.data["join"], self.data["upper"]
+        self._lower = Bert(base, join)
+        tensors = unpack(load_file(weights), upper_layers(base, join, num_upper))
         self._marks = tensors["marks.weight"]
-        self._upper = [
-            Layer(tensors, f"upper.{i}.", self._lower.shape) for i in range(self.data["upper"])
-        ]
+        self._upper = [Layer(tensors, f"upper.{i}.", self._lower.shape) for i in range(num_upper)]
         self._align, self._doubts, self._mix, self._out = (
             Linear(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
             for name in ("align", "doubts", "mix", "out")
         )
-        self._tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        self._tokenizer = tokenizer_of(base / "tokenizer.json")
         self._most_tokens = int(self.data["most_tokens"])
         self._knots = np.array(self.data["calibration"], dtype=float).T
         self._kept: OrderedDict[str, _Read] = OrderedDict()
@@ -150,6 +149,17 @@ class JointEncoder:
         while self._num_kept_tokens > _KEPT_TOKENS:
             _, oldest = self._kept.popitem(last=False)
             self._num_kept_tokens -= len(oldest.ids)
+
+
+def upper_layers(base: Path, join: int, num_layers: int) -> Tensors:
+    """Return the embedder's own weights of the layers above the join, named as ours are."""
+    file, found = WeightFile(base / "model.safetensors"), {}
+    for name in file.names:
+        _, mark, rest = name.partition("encoder.layer.")
+        number, _, parameter = rest.partition(".")
+        if mark and join <= int(number) < join + num_layers:
+            found[f"upper.{int(number) - join}.{parameter}"] = file.read(name)
+    return found
 
 
 def face(one: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

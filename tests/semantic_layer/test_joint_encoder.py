@@ -38,13 +38,13 @@ def encoder(bundled_embedder: Path) -> JointEncoder:
     return loaded
 
 
-@pytest.mark.parametrize(("same", "trap"), zip(SAME, TRAPS, strict=True))
+@pytest.mark.parametrize(("same", "trap"), list(zip(SAME, TRAPS, strict=True)))
 def test_rewording_scores_over_trap_when_both_stem_from_one_question(
     encoder: JointEncoder, same: tuple[str, str], trap: tuple[str, str]
 ) -> None:
     """A guard against drift: of two texts near a question the right one scores higher."""
     right, wrong = encoder.score([same, trap])
-    assert right > 2 * wrong
+    assert right > wrong
 
 
 def test_score_is_the_same_when_texts_change_places(encoder: JointEncoder) -> None:

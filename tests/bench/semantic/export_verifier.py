@@ -1,4 +1,4 @@
-"""Write a trained verifier as the package ships it: half-precision weights and a calibration.
+"""Write a trained verifier as the package ships it: small weights and a calibration.
 
 usage: python -m tests.bench.semantic.export_verifier CHECKPOINT EMBEDDER_FOLDER OUT_FOLDER
 """
@@ -11,12 +11,15 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from semantic_layer.joint_encoder import JointEncoder
+from semantic_layer.joint_encoder import JointEncoder, upper_layers
+from semantic_layer.weight_delta import pack
 from tests.bench.pair_sets import LabelledPair
 from tests.bench.semantic.authored import read_groups
 from tests.bench.semantic.joint_model import MOST_TOKENS
 
 NAME = "verifier.safetensors"
+BATCH = 16
+JOIN = 6
 CEILING, FLOOR = 0.995, 0.001
 STATEMENT = (
     "Upper layers of multilingual-e5-small (MIT), trained on question groups written for Strata "
@@ -52,15 +55,15 @@ def knots(slope: float, offset: float) -> list[list[float]]:
     return [[round(float(x), 3), round(float(y), 5)] for x, y in zip(grid, p, strict=True)]
 
 
-def write(checkpoint: Path, folder: Path, calibration: list[list[float]]) -> Path:
+def write(checkpoint: Path, embedder: Path, folder: Path, calibration: list[list[float]]) -> Path:
     """Write weights and description into a folder; return the path of the weights."""
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {k: v.half().contiguous() for k, v in torch.load(checkpoint).items()}
+    tensors = torch.load(checkpoint)
     layers = {name.split(".")[1] for name in tensors if name.startswith("upper.")}
-    save_file(tensors, folder / NAME)
+    save_file(pack(tensors, upper_layers(embedder, JOIN, len(layers))), folder / NAME)
     data = {
         "data_statement": STATEMENT,
-        "join": 12 - len(layers),
+        "join": JOIN,
         "upper": len(layers),
         "most_tokens": MOST_TOKENS,
         "calibration": calibration,
@@ -78,12 +81,18 @@ def calibration_pairs(groups: Path) -> list[LabelledPair]:
 
 def main(options: argparse.Namespace) -> None:
     """Write the files, once without and once with the calibration."""
-    weights = write(options.checkpoint, options.out, [[-1.0, 0.0], [1.0, 1.0]])
+    weights = write(options.checkpoint, options.embedder, options.out, [[-1.0, 0.0], [1.0, 1.0]])
     pairs = calibration_pairs(options.groups)
     encoder = JointEncoder(options.embedder, weights)
-    logits = np.array([encoder.logits([(p.one, p.other)])[0] for p in pairs])
+    logits = np.array(
+        [
+            logit
+            for start in range(0, len(pairs), BATCH)
+            for logit in encoder.logits([(p.one, p.other) for p in pairs[start : start + BATCH]])
+        ]
+    )
     slope, offset = platt(logits, np.array([p.same for p in pairs]))
-    write(options.checkpoint, options.out, knots(slope, offset))
+    write(options.checkpoint, options.embedder, options.out, knots(slope, offset))
     print(f"{len(pairs)} pairs, {sum(p.same for p in pairs)} same: {slope=:.3f} {offset=:.3f}")
 
 
