@@ -9,7 +9,7 @@ from gateway.auth import KeyRing
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
-from gateway.evidence import Evidence
+from gateway.evidence import Evidence, EvidencePolicy
 from gateway.flight import FlightGroup
 from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
@@ -88,17 +88,20 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             on_failure=metrics.count_store_failure,
         )
         stack.push_async_callback(cache.close)
+        if isinstance(index, SharedIndex):
+            await _in_background(stack, index.follow())
+        metrics.know_models(lambda name: backends.find(name) is not None)
         evidence = Evidence(
             open_evidence_journal(settings, store_url),
-            budget=settings.semantic.wrong_hit_budget,
-            retune=cache.retune,
+            cache=cache,
+            backends=backends,
+            metrics=metrics,
+            policy=_evidence_policy(settings),
+            tenants=lambda: [tenant.name for tenant in key_ring.tenants()],
         )
         stack.push_async_callback(evidence.close)
         await evidence.start()
         await _in_background(stack, evidence.run())
-        if isinstance(index, SharedIndex):
-            await _in_background(stack, index.follow())
-        metrics.know_models(lambda name: backends.find(name) is not None)
         ledger = Ledger(backends.prices_of, metrics.count_money)
         write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
         flights = FlightGroup()
@@ -117,6 +120,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             metrics.record(request)
             stats.record(request)
             ledger.record(request)
+            evidence.requests.record(request)
 
         pipeline = Pipeline(
             cache=cache,
@@ -126,6 +130,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             quotas=quotas,
             on_record=record,
             herd=open_herd(settings, write_back, stack),
+            evidence=evidence.gatherer,
             replay_tokens_per_s=settings.cache.replay_tokens_per_s,
         )
         yield Parts(
@@ -168,6 +173,19 @@ def _policy(settings: Settings) -> CachePolicy:
         index_deadline_s=settings.qdrant.timeout_s,
         embed_deadline_s=settings.embedder.timeout_s,
         verify_deadline_s=settings.semantic.verifier_timeout_s,
+    )
+
+
+def _evidence_policy(settings: Settings) -> EvidencePolicy:
+    semantic, requests = settings.semantic, settings.requests
+    return EvidencePolicy(
+        budget=semantic.wrong_hit_budget,
+        shadow_share=semantic.shadow_share,
+        gray_share=semantic.gray_share,
+        most_per_minute=semantic.max_evidence_per_minute,
+        judge=semantic.evidence_judge,
+        requests_kept=requests.kept,
+        texts=requests.texts == "on",
     )
 
 

@@ -1,7 +1,10 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
+from semantic_layer.answer_equality import Equality
+from semantic_layer.binomial import interval
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
+from semantic_layer.calibration import Budgets, Calibration, IntentCalibration, calibrate
 from semantic_layer.counters import (
     Counted,
     Counters,
@@ -10,6 +13,7 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
+from semantic_layer.curve import CurvePoint, Recorded, Replay, curve, replay
 from semantic_layer.embedding import (
     Embedded,
     Embedder,
@@ -34,6 +38,7 @@ from semantic_layer.follower import Follower, Reader
 from semantic_layer.intent import INTENTS, detect_intent
 from semantic_layer.intent_policy import IntentPolicies, IntentPolicy, Mode
 from semantic_layer.journal import Journal, MemoryJournal, Row, open_journal
+from semantic_layer.label_book import LABELS, MAX_PER_INTENT, LabelBook, encode_label
 from semantic_layer.labels import Label, LabelSource
 from semantic_layer.leases import Lease, Leases, open_leases
 from semantic_layer.outcome import (
@@ -48,6 +53,14 @@ from semantic_layer.outcome import (
 )
 from semantic_layer.policy import CachePolicy
 from semantic_layer.records import MemoryRecords, Records, open_records
+from semantic_layer.rejections import (
+    MAX_REJECTIONS,
+    REJECTED,
+    REJECTIONS,
+    TAKEN_BACK,
+    Rejections,
+    rejection_id,
+)
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import (
     MemoryResponseStore,
@@ -79,30 +92,42 @@ from semantic_layer.verifier import (
 
 __all__ = [
     "INTENTS",
+    "LABELS",
+    "MAX_PER_INTENT",
+    "MAX_REJECTIONS",
     "PRIORS",
+    "REJECTED",
+    "REJECTIONS",
+    "TAKEN_BACK",
     "Breaker",
     "BreakerSettings",
+    "Budgets",
     "Bypass",
     "CacheControl",
     "CachePolicy",
     "CacheQuery",
+    "Calibration",
     "Candidate",
     "Circuit",
     "Counted",
     "Counters",
+    "CurvePoint",
     "Embedded",
     "Embedder",
     "EmbedderFailed",
     "Encoder",
     "Entry",
+    "Equality",
     "Follower",
     "Hit",
     "Inspection",
+    "IntentCalibration",
     "IntentPolicies",
     "IntentPolicy",
     "Journal",
     "Judgement",
     "Label",
+    "LabelBook",
     "LabelSource",
     "Lease",
     "Leases",
@@ -121,7 +146,10 @@ __all__ = [
     "PointFeed",
     "Reader",
     "Reason",
+    "Recorded",
     "Records",
+    "Rejections",
+    "Replay",
     "ResponseStore",
     "Row",
     "Scorer",
@@ -145,8 +173,12 @@ __all__ = [
     "Verifier",
     "VerifierFailed",
     "Window",
+    "calibrate",
     "collection_name",
+    "curve",
     "detect_intent",
+    "encode_label",
+    "interval",
     "load_encoder",
     "load_verifier",
     "open_counters",
@@ -156,4 +188,6 @@ __all__ = [
     "open_records",
     "open_response_store",
     "open_vector_index",
+    "rejection_id",
+    "replay",
 ]

@@ -23,6 +23,7 @@ TRANSPORT_ONLY = frozenset(
         "service_tier",
     }
 )
+_VERSIONS = {"exact": "exact-1", "scope": "scope-2"}
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p")
 _SCHEMAS = frozenset({"parameters", "schema", "input_schema", "arguments", "input", "const"})
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
@@ -66,7 +67,7 @@ def _digest(
     purpose: str, query: CacheQuery, context: Iterable[str] | None, fields: dict[str, Any]
 ) -> str:
     parts = [
-        f"strata-{purpose}-1",
+        f"strata-{_VERSIONS[purpose]}",
         query.tenant,
         query.namespace,
         query.api,

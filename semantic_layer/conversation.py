@@ -1,29 +1,43 @@
-"""What of a conversation may vary for a semantic hit: the text of the last user message.
+"""What of a conversation may vary for a semantic hit: what was said in plain text. Pure.
 
-Pure. Everything before it, and every other field of the request, must be equal (the scope).
+What may not vary is the frame, part of the scope: system prompts, tool calls and their results,
+everything that is no plain text of user or assistant, and every other field of the request. What
+the varying part must have in common is for `histories` to say.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+import msgspec
+
+from semantic_layer.chat import Chat
+from semantic_layer.entry import Entry
 from semantic_layer.request import CacheControl, CacheQuery
 
 PLACEHOLDER = "\0text"
+_SPEAKERS = frozenset({"user", "assistant"})
+_APIS = frozenset({"chat", "messages"})
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The part that varies (``text``) and the messages with that part taken out (``frame``)."""
+    """The part that varies (``chat``) and the messages with that part taken out (``frame``)."""
 
-    text: str
+    chat: Chat
     frame: list[Any]
+
+    @property
+    def text(self) -> str:
+        """The text of the last message."""
+        return self.chat.text
 
 
 def split(query: CacheQuery, control: CacheControl) -> Turn | str:
-    """Take the last user message's text out of a conversation, or say why that can't be done."""
+    """Take the varying part out of a conversation, or say why that can't be done."""
     messages = query.request.get("messages")
-    if query.api not in {"chat", "messages"} or not isinstance(messages, list) or not messages:
+    if query.api not in _APIS or not isinstance(messages, list) or not messages:
         return f"no conversation in a {query.api} request"
     last = messages[-1]
     if not isinstance(last, Mapping) or last.get("role") != "user":
@@ -35,7 +49,46 @@ def split(query: CacheQuery, control: CacheControl) -> Turn | str:
     if not text.strip():
         return "the last message has no text"
     kept = [] if control.query_text is None else _beside_query("".join(texts), control)
-    return Turn(text, [*messages[:-1], {**last, "content": [PLACEHOLDER, *kept, *others]}])
+    fixed = len(messages) - 1 if control.query_text is not None else _num_fixed(messages[:-1])
+    history = tuple((m["role"], _text_of(m)) for m in messages[fixed:-1])
+    grounded = fixed > 0 or bool(query.request.get("system"))
+    frame = [*messages[:fixed], {**last, "content": [PLACEHOLDER, *kept, *others]}]
+    return Turn(Chat(text, history, grounded), frame)
+
+
+def chat_of(entry: Entry) -> Chat:
+    """Read the chat that a stored answer ended; without its request, only its last message."""
+    return _stored_chat(entry.request, entry.query) or Chat(entry.text or "")
+
+
+@lru_cache(maxsize=512)
+def _stored_chat(request: bytes, query_text: str | None) -> Chat | None:
+    if not request:
+        return None
+    query = CacheQuery("", "", "", msgspec.json.decode(request))
+    turn = split(query, CacheControl(query_text=query_text))
+    return None if isinstance(turn, str) else turn.chat
+
+
+def _num_fixed(messages: Sequence[Any]) -> int:
+    """Count the leading messages that must be equal: up to the last that is not plain speech."""
+    plain = (_is_plain(message) for message in reversed(messages))
+    return next((len(messages) - i for i, is_plain in enumerate(plain) if not is_plain), 0)
+
+
+def _is_plain(message: Any) -> bool:
+    if not isinstance(message, Mapping) or message.get("role") not in _SPEAKERS:
+        return False
+    fields = {name for name, value in message.items() if value is not None}
+    return fields == {"role", "content"} and _text_of(message) != "" and not _other_parts(message)
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    return "".join(_parts(message.get("content"))[0])
+
+
+def _other_parts(message: Mapping[str, Any]) -> bool:
+    return bool(_parts(message.get("content"))[1])
 
 
 def _beside_query(message: str, control: CacheControl) -> list[str]:

@@ -9,6 +9,7 @@ from semantic_layer.edits import Comparison, compare
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable
 from semantic_layer.guards import first_veto
+from semantic_layer.histories import Fit
 from semantic_layer.likeness import KnowsWord
 from semantic_layer.outcome import Candidate, Judgement, Reason, Verdict
 from semantic_layer.scorer import Scorer, says_the_same
@@ -41,11 +42,15 @@ class Verify(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An entry near the asked text; ``is_young`` is False when the caller wants a newer answer."""
+    """An entry near the asked text; ``is_young`` is False when the caller wants a newer answer.
+
+    ``fit`` is there when messages stand before either text.
+    """
 
     similarity: float
     entry: Entry
     is_young: bool = True
+    fit: Fit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +62,21 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class _Open:
+    """What rules leave open: how the texts compare, and the (asked, stored) texts themselves."""
+
+    comparison: Comparison
+    pair: Pair
+
+
+@dataclass(frozen=True, slots=True)
 class _Weighed:
-    """What rules say of a candidate; ``comparison`` is there while a score has to be found."""
+    """What rules say of a candidate; ``open`` is there while a score has to be found."""
 
     found: Found
     score: float
     reasons: tuple[Reason, ...]
-    comparison: Comparison | None = None
+    open: _Open | None = None
 
 
 class Judge:
@@ -88,6 +101,13 @@ class Judge:
             analyse(sample)
 
     @property
+    def fingerprint(self) -> str:
+        """What changes whenever scores would."""
+        if self._verifier is None:
+            return self._scorer.fingerprint
+        return f"{self._verifier.fingerprint}+{self._scorer.fingerprint}"
+
+    @property
     def least_similarity(self) -> float:
         """The cosine under which no candidate can be served."""
         return self._scorer.least_similarity
@@ -100,7 +120,7 @@ class Judge:
         if self._verifier is None:
             weighed = [self._scored(item) for item in weighed]
         else:
-            weighed = await self._verified(text, threshold, weighed, self._verifier)
+            weighed = await _verified(threshold, weighed, self._verifier)
         judged = [(_against(threshold, item), item.found.entry) for item in weighed]
         best, entry = max(judged, key=lambda pair: (pair[0].score, pair[0].similarity))
         judgement = Judgement(
@@ -113,26 +133,32 @@ class Judge:
 
     def _weigh(self, text: str, found: Found) -> _Weighed:
         """Settle what needs no score: equal texts, vetoes, differences that mean nothing."""
-        stored = found.entry.text or ""
-        if found.is_young and normalise(text) == normalise(stored):
-            return _Weighed(found, 1.0, (Reason("equal", "pass", "the same text"),))
-        veto = self._hindrance(text, stored, found)
+        fit = found.fit
+        asked, stored = (text, found.entry.text or "") if fit is None else fit.texts
+        before = () if fit is None else (fit.reason,)
+        veto = self._hindrance(asked, stored, found)
         if veto is not None:
             return _Weighed(found, 0.0, (veto,))
-        comparison = compare(analyse(text), analyse(stored), self._knows_word)
+        if normalise(asked) == normalise(stored):
+            return _Weighed(found, 1.0, (*before, Reason("equal", "pass", "the same text")))
+        comparison = compare(analyse(asked), analyse(stored), self._knows_word)
         veto = first_veto(comparison)
         if veto is not None:
-            return _Weighed(found, 0.0, (veto,))
-        guards = (Reason("guards", "pass"),)
+            return _Weighed(found, 0.0, (*before, veto))
+        reasons = (*before, Reason("guards", "pass"))
         if says_the_same(comparison):
             score = self._scorer.score(found.similarity, comparison)
-            return _Weighed(found, score, guards)
-        return _Weighed(found, 0.0, guards, comparison)
+            return _Weighed(found, score, reasons)
+        return _Weighed(found, 0.0, reasons, _Open(comparison, (asked, stored)))
 
     def _hindrance(self, text: str, stored: str, found: Found) -> Reason | None:
-        """Return why two texts that differ need not even be compared."""
+        """Return why two texts need not even be compared."""
+        if found.fit is not None and found.fit.reason.verdict == "veto":
+            return found.fit.reason
         if not found.is_young:
             return Reason("age", "veto", "older than the request allows")
+        if normalise(text) == normalise(stored):
+            return None
         if found.similarity < self._scorer.least_similarity:
             return Reason("similarity", "veto", f"{found.similarity:.4f} is too low")
         if max(len(text), len(stored)) > _LONG_TEXT:
@@ -140,55 +166,58 @@ class Judge:
         return None
 
     def _scored(self, item: _Weighed) -> _Weighed:
-        if item.comparison is None:
+        if item.open is None:
             return item
-        score = self._scorer.score(item.found.similarity, item.comparison)
-        return replace(item, score=score, comparison=None)
-
-    async def _verified(
-        self, text: str, threshold: float, weighed: list[_Weighed], verifier: Verify
-    ) -> list[_Weighed]:
-        """Ask the verifier of open candidates, nearest first, until one may be served."""
-        result = list(weighed)
-        places = [i for i, item in enumerate(weighed) if item.comparison is not None]
-        places.sort(key=lambda i: -weighed[i].found.similarity)
-        asked, why = places[:_MOST_VERIFIED], "others are nearer"
-        best = max(item.score for item in weighed)
-        for chunk in (asked[:_FIRST_VERIFIED], asked[_FIRST_VERIFIED:]):
-            if best >= threshold:
-                why = "another may be served"
-                break
-            fitting = [i for i in chunk if _fit(verifier, text, weighed[i])]
-            if not fitting:
-                continue
-            try:
-                scores = await verifier.scores(
-                    [(text, weighed[i].found.entry.text or "") for i in fitting]
-                )
-            except StoreUnavailable as error:
-                why = str(error)
-                break
-            for i, score in zip(fitting, scores, strict=True):
-                reasons = (*weighed[i].reasons, Reason("verify", "pass", f"{score:.4f}"))
-                result[i] = replace(weighed[i], score=score, reasons=reasons, comparison=None)
-                best = max(best, score)
-        return [_unverified(item, why) for item in result]
+        score = self._scorer.score(item.found.similarity, item.open.comparison)
+        return replace(item, score=score, open=None)
 
 
-def _fit(verifier: Verify, text: str, item: _Weighed) -> bool:
-    return verifier.fits(text) and verifier.fits(item.found.entry.text or "")
+async def _verified(threshold: float, weighed: list[_Weighed], verifier: Verify) -> list[_Weighed]:
+    """Ask the verifier of what is open, nearest first, until one may be served."""
+    result = list(weighed)
+    places = [i for i, item in enumerate(weighed) if item.open and _fits(verifier, item.open.pair)]
+    places.sort(key=lambda i: -weighed[i].found.similarity)
+    best, why = max(_capped(item) for item in weighed), "others are nearer, or it is too long"
+    for chunk in (places[:_FIRST_VERIFIED], places[_FIRST_VERIFIED:_MOST_VERIFIED]):
+        if best >= threshold:
+            why = "another may be served"
+        if best >= threshold or not chunk:
+            break
+        try:
+            scores = await verifier.scores(_pairs(weighed, chunk))
+        except StoreUnavailable as error:
+            why = str(error)
+            break
+        for i, score in zip(chunk, scores, strict=True):
+            reasons = (*weighed[i].reasons, Reason("verify", "pass", f"{score:.4f}"))
+            result[i] = replace(weighed[i], score=score, reasons=reasons, open=None)
+            best = max(best, _capped(result[i]))
+    return [_unverified(item, why) for item in result]
+
+
+def _pairs(weighed: list[_Weighed], places: list[int]) -> list[Pair]:
+    return [item.pair for i in places if (item := weighed[i].open) is not None]
+
+
+def _fits(verifier: Verify, pair: Pair) -> bool:
+    return all(verifier.fits(text) for text in pair)
+
+
+def _capped(item: _Weighed) -> float:
+    """Return the score, at most what the histories leave."""
+    return item.score if item.found.fit is None else min(item.score, item.found.fit.score)
 
 
 def _unverified(item: _Weighed, why: str) -> _Weighed:
     """Close a candidate that the verifier was not asked of: it cannot be served."""
-    if item.comparison is None:
+    if item.open is None:
         return item
-    return replace(item, reasons=(*item.reasons, Reason("verify", "skip", why)), comparison=None)
+    return replace(item, reasons=(*item.reasons, Reason("verify", "skip", why)), open=None)
 
 
 def _against(threshold: float, item: _Weighed) -> Candidate:
-    reasons = item.reasons
+    reasons, score, entry = item.reasons, _capped(item), item.found.entry
     if all(reason.verdict == "pass" for reason in reasons):
-        verdict: Verdict = "pass" if item.score >= threshold else "veto"
-        reasons = (*reasons, Reason("threshold", verdict, f"{item.score:.4f} / {threshold:.4f}"))
-    return Candidate(item.found.entry.entry_id, item.found.similarity, item.score, reasons)
+        verdict: Verdict = "pass" if score >= threshold else "veto"
+        reasons = (*reasons, Reason("threshold", verdict, f"{score:.4f} / {threshold:.4f}"))
+    return Candidate(entry.entry_id, item.found.similarity, score, reasons, entry.text or "")

@@ -41,7 +41,7 @@ class RequestReader:
         if isinstance(turn, str):
             look.reasons.append(Reason("eligible", "skip", turn))
             return
-        look.text = turn.text
+        look.text, look.chat = turn.text, turn.chat
         if not (self._policy.semantic and look.control.semantic and self._parts.embedder):
             look.reasons.append(Reason("eligible", "skip", "semantic look-up is off"))
             return
@@ -58,9 +58,9 @@ class RequestReader:
         look.is_cacheable, look.scope, look.embedding = rule.cacheable, None, None
 
     async def _embed(self, look: Lookup, watch: Stopwatch) -> None:
-        assert look.text is not None, "a scope without a text"
+        assert look.chat is not None, "a scope without a chat"
         try:
-            look.embedding = await self._parts.embed(look.text)
+            look.embedding = await self._parts.embed(look.chat.resolved)
         except TextTooLong as error:
             look.scope = None
             look.reasons.append(Reason("window", "skip", str(error)))

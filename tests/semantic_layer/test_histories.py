@@ -1,0 +1,71 @@
+"""When the answer given in one chat may be served in another, as far as their histories say."""
+
+import pytest
+
+from semantic_layer.chat import Chat
+from semantic_layer.histories import fit_of
+
+
+def chat(*texts: str, grounded: bool = False) -> Chat:
+    """Make a chat of user and assistant in turn; the last text is the user's."""
+    roles = ["assistant" if i % 2 else "user" for i in range(len(texts) - 1)]
+    return Chat(texts[-1], tuple(zip(roles, texts[:-1], strict=True)), grounded)
+
+
+TICKET = (
+    "I bought the Lite ticket to Oslo.",
+    "Great! How can I help?",
+    "Can I take a bag with it?",
+)
+OFFER = ("my modem is slow", "Shall I restart it now?", "yes")
+FITTING = [
+    (TICKET, ("Hi, lovely day! I bought the Lite ticket to Oslo.", *TICKET[1:])),
+    (TICKET, (TICKET[0], "Lovely, thanks for letting me know! How can I help?", TICKET[2])),
+    (OFFER, (*OFFER[:2], "Yes please, go ahead")),
+    (
+        ("Do you have a pool?", "Yes, 20 m.", "When does the Bramley gym open on Sundays?"),
+        ("hi", "Hello!", "When does the Bramley gym open on Sundays?"),
+    ),
+    (
+        ("What does APR stand for?",),
+        ("Can I pay in cheques?", "Up to £500 a day.", "What does APR stand for?"),
+    ),
+    (("我买了去上海的学生票", "好的，请问有什么问题？", "它能退吗"),) * 2,
+]
+UNFIT = [
+    (TICKET, ("I bought the Plus ticket to Oslo.", *TICKET[1:])),
+    (TICKET, ("I bought the Lite ticket to Oslo. I'm also travelling with a cat.", *TICKET[1:])),
+    (TICKET, ("I hired a van.", "Great! How can I help?", TICKET[2])),
+    (OFFER, (OFFER[0], "Shall I order a new one now?", "yes")),
+    (OFFER, (*OFFER[:2], "no")),
+    (TICKET, (TICKET[2],)),
+    (
+        ("Is there parking at Fernlea Surgery?", "Yes.", "What time does the surgery open?"),
+        ("Is there parking at Oakley Surgery?", "Yes.", "What time does the surgery open?"),
+    ),
+    (
+        ("我买了去上海的学生票", "好的，请问有什么问题？", "它能退吗"),
+        ("我买了去上海的成人票", "好的，请问有什么问题？", "它能退吗"),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), FITTING)
+def test_histories_fit_when_they_differ_in_nothing_that_matters(
+    one: tuple[str, ...], other: tuple[str, ...]
+) -> None:
+    """Small talk, and anything before a message that stands alone, may be another."""
+    for pair in ((one, other), (other, one)):
+        fit = fit_of(*(chat(*texts) for texts in pair))
+        assert fit.reason.verdict == "pass", fit
+
+
+@pytest.mark.parametrize(("one", "other"), UNFIT)
+def test_histories_do_not_fit_when_the_message_refers_to_another_thing(
+    one: tuple[str, ...], other: tuple[str, ...]
+) -> None:
+    """Another thing bought, one more fact, another offer, another answer to it, another place."""
+    for pair in ((one, other), (other, one)):
+        fit = fit_of(*(chat(*texts) for texts in pair))
+        assert (fit.reason.verdict, fit.score) == ("veto", 0.0)
+        assert fit.reason.detail
