@@ -77,7 +77,9 @@ class SemanticCache:
         self._clock = clock
         self._observe = observe
         self._parts = GuardedParts(store, index, embedder, verifier, self.policy, on_failure)
-        self._judge = Judge(scorer or Scorer.conservative(), knows_word, self._parts.verifier)
+        scorer = scorer or Scorer.conservative()
+        self._judge = Judge(scorer, knows_word, self._parts.verifier)
+        self._answers = Judge(scorer, knows_word)  # the verifier is trained on what is asked
         self._exact = ExactReader(self._parts)
         self._reader = RequestReader(self._parts, self.policy, detect)
         self._writer = EntryWriter(self._parts, self.policy, clock)
@@ -217,7 +219,7 @@ class SemanticCache:
             first, second = await self._parts.embed(one), await self._parts.embed(other)
         except (StoreUnavailable, TextTooLong):
             return UNDECIDED
-        decision = self._judge.decide(
+        decision = await self._answers.decide(
             one, SURELY_SAME, [Found(float(first @ second), _said(other))]
         )
         return by_score(decision.judgement.score or 0.0)
