@@ -1,8 +1,10 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
 from semantic_layer.answer_equality import Equality
+from semantic_layer.binomial import interval
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
+from semantic_layer.calibration import Budgets, Calibration, IntentCalibration, calibrate
 from semantic_layer.counters import (
     Counted,
     Counters,
@@ -11,6 +13,7 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
+from semantic_layer.curve import CurvePoint, Recorded, Replay, curve, replay
 from semantic_layer.embedding import (
     Embedded,
     Embedder,
@@ -90,14 +93,17 @@ __all__ = [
     "TAKEN_BACK",
     "Breaker",
     "BreakerSettings",
+    "Budgets",
     "Bypass",
     "CacheControl",
     "CachePolicy",
     "CacheQuery",
+    "Calibration",
     "Candidate",
     "Circuit",
     "Counted",
     "Counters",
+    "CurvePoint",
     "Embedded",
     "Embedder",
     "EmbedderFailed",
@@ -107,6 +113,7 @@ __all__ = [
     "Follower",
     "Hit",
     "Inspection",
+    "IntentCalibration",
     "IntentPolicies",
     "IntentPolicy",
     "Journal",
@@ -129,8 +136,10 @@ __all__ = [
     "PointFeed",
     "Reader",
     "Reason",
+    "Recorded",
     "Records",
     "Rejections",
+    "Replay",
     "ResponseStore",
     "Row",
     "Scorer",
@@ -151,9 +160,12 @@ __all__ = [
     "Vectors",
     "Verdict",
     "Window",
+    "calibrate",
     "collection_name",
+    "curve",
     "detect_intent",
     "encode_label",
+    "interval",
     "load_encoder",
     "open_counters",
     "open_journal",
@@ -163,4 +175,5 @@ __all__ = [
     "open_response_store",
     "open_vector_index",
     "rejection_id",
+    "replay",
 ]
