@@ -24,7 +24,7 @@ _LEAST = 0.5
 _STEPS = 120
 _LEAST_ERROR = 1e-9
 # Where walks begin: at how many times the evidence that could just do, with what part of alpha.
-_STARTS = ((1.0, 0.4), (1.5, 0.2), (2.5, 0.2), (6.0, 0.1), (15.0, 0.1))
+_STARTS = ((1.0, 0.3), (1.2, 0.2), (1.6, 0.2), (2.5, 0.15), (6.0, 0.1), (15.0, 0.05))
 
 
 def grid(least: float = _LEAST) -> Array:
