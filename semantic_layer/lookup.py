@@ -9,6 +9,7 @@ from semantic_layer.histories import Fit, fit_of
 from semantic_layer.outcome import Candidate, Judgement, Reason
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.thresholds import Thresholds
+from semantic_layer.trial import Arm
 from semantic_layer.vector_index import Vector
 
 
@@ -28,6 +29,7 @@ class Lookup:
     scope: str | None = None
     intent: str | None = None
     threshold: float | None = None
+    arm: Arm | None = None
     embedding: Vector | None = None
     is_cacheable: bool = True
     reasons: list[Reason] = field(default_factory=list)
@@ -37,8 +39,15 @@ class Lookup:
     def know(self, intent: str | None, thresholds: Thresholds) -> None:
         """Take note of the intent, and with it of the score that a hit must reach."""
         self.intent = intent
-        if intent is not None:
-            self.threshold = thresholds.of(intent, self.control.threshold)
+        if intent is None:
+            return
+        asked = self.control.threshold
+        self.threshold = thresholds.of(intent, asked)
+        tried = thresholds.tried_on(intent, self.key)
+        if tried is not None:
+            self.arm, threshold = tried
+            if threshold is not None:
+                self.threshold = threshold if asked is None else max(threshold, asked)
 
     @property
     def judgement(self) -> Judgement:
@@ -48,6 +57,7 @@ class Lookup:
             threshold=self.threshold,
             reasons=tuple(self.reasons),
             text=self.text,
+            arm=self.arm,
         )
 
     def completed(self, judgement: Judgement) -> Judgement:
@@ -60,6 +70,7 @@ class Lookup:
             intent=self.intent,
             threshold=self.threshold,
             text=self.text,
+            arm=self.arm,
             reasons=reasons,
             candidates=(*judgement.candidates, *self.rejected),
         )
