@@ -39,6 +39,7 @@ from semantic_layer.errors import (
     StoreLocked,
     StoreUnavailable,
     TextTooLong,
+    VerifierFailed,
 )
 from semantic_layer.follower import Follower, Reader
 from semantic_layer.intent import INTENTS, detect_intent
@@ -88,6 +89,13 @@ from semantic_layer.vector_index import (
     collection_name,
     open_point_feed,
     open_vector_index,
+)
+from semantic_layer.verifier import (
+    Pair,
+    PairScorer,
+    ThreadedVerifier,
+    Verifier,
+    load_verifier,
 )
 
 __all__ = [
@@ -141,6 +149,8 @@ __all__ = [
     "Mode",
     "Outcome",
     "Page",
+    "Pair",
+    "PairScorer",
     "PartState",
     "PointFeed",
     "Reader",
@@ -164,6 +174,7 @@ __all__ = [
     "Tally",
     "TextTooLong",
     "ThreadedEmbedder",
+    "ThreadedVerifier",
     "ThresholdSource",
     "Thresholds",
     "Trial",
@@ -172,6 +183,8 @@ __all__ = [
     "VectorIndex",
     "Vectors",
     "Verdict",
+    "Verifier",
+    "VerifierFailed",
     "Window",
     "arm_of",
     "calibrate",
@@ -182,6 +195,7 @@ __all__ = [
     "interval",
     "judge_trial",
     "load_encoder",
+    "load_verifier",
     "open_counters",
     "open_journal",
     "open_leases",
