@@ -110,7 +110,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             await engine.wait_ready(LOAD_TIMEOUT_S)
         local = next((b for b in served_here if isinstance(b, LocalBackend)), None)
         if local is not None and settings.local.public_prefixes is not None:
-            await warm_public(local, settings.local.public_prefixes)
+            await warm_public(local, settings.local.public_prefixes, settings.layout)
 
         def record(request: RequestRecord) -> None:
             metrics.record(request)
