@@ -1,8 +1,16 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
 from semantic_layer.answer_equality import Equality
+from semantic_layer.binomial import interval
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
+from semantic_layer.calibration import (
+    Budgets,
+    Calibration,
+    IntentCalibration,
+    ThresholdSource,
+    calibrate,
+)
 from semantic_layer.counters import (
     Counted,
     Counters,
@@ -11,6 +19,8 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
+from semantic_layer.curve import CurvePoint, Recorded, Replay, curve, replay
+from semantic_layer.curve import curve as threshold_curve
 from semantic_layer.embedding import (
     Embedded,
     Embedder,
@@ -29,6 +39,7 @@ from semantic_layer.errors import (
     StoreLocked,
     StoreUnavailable,
     TextTooLong,
+    VerifierFailed,
 )
 from semantic_layer.follower import Follower, Reader
 from semantic_layer.intent import INTENTS, detect_intent
@@ -67,6 +78,7 @@ from semantic_layer.response_store import (
 )
 from semantic_layer.scorer import Scorer
 from semantic_layer.thresholds import PRIORS, Thresholds
+from semantic_layer.trial import Arm, Tally, Trial, TrialVerdict, arm_of, judge_trial
 from semantic_layer.upkeep import PartState
 from semantic_layer.valkey import Valkey
 from semantic_layer.vector_index import (
@@ -78,6 +90,13 @@ from semantic_layer.vector_index import (
     open_point_feed,
     open_vector_index,
 )
+from semantic_layer.verifier import (
+    Pair,
+    PairScorer,
+    ThreadedVerifier,
+    Verifier,
+    load_verifier,
+)
 
 __all__ = [
     "INTENTS",
@@ -88,16 +107,20 @@ __all__ = [
     "REJECTED",
     "REJECTIONS",
     "TAKEN_BACK",
+    "Arm",
     "Breaker",
     "BreakerSettings",
+    "Budgets",
     "Bypass",
     "CacheControl",
     "CachePolicy",
     "CacheQuery",
+    "Calibration",
     "Candidate",
     "Circuit",
     "Counted",
     "Counters",
+    "CurvePoint",
     "Embedded",
     "Embedder",
     "EmbedderFailed",
@@ -107,6 +130,7 @@ __all__ = [
     "Follower",
     "Hit",
     "Inspection",
+    "IntentCalibration",
     "IntentPolicies",
     "IntentPolicy",
     "Journal",
@@ -125,12 +149,16 @@ __all__ = [
     "Mode",
     "Outcome",
     "Page",
+    "Pair",
+    "PairScorer",
     "PartState",
     "PointFeed",
     "Reader",
     "Reason",
+    "Recorded",
     "Records",
     "Rejections",
+    "Replay",
     "ResponseStore",
     "Row",
     "Scorer",
@@ -143,18 +171,31 @@ __all__ = [
     "StoreError",
     "StoreLocked",
     "StoreUnavailable",
+    "Tally",
     "TextTooLong",
     "ThreadedEmbedder",
+    "ThreadedVerifier",
+    "ThresholdSource",
     "Thresholds",
+    "Trial",
+    "TrialVerdict",
     "Valkey",
     "VectorIndex",
     "Vectors",
     "Verdict",
+    "Verifier",
+    "VerifierFailed",
     "Window",
+    "arm_of",
+    "calibrate",
     "collection_name",
+    "curve",
     "detect_intent",
     "encode_label",
+    "interval",
+    "judge_trial",
     "load_encoder",
+    "load_verifier",
     "open_counters",
     "open_journal",
     "open_leases",
@@ -163,4 +204,6 @@ __all__ = [
     "open_response_store",
     "open_vector_index",
     "rejection_id",
+    "replay",
+    "threshold_curve",
 ]
