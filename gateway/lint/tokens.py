@@ -1,7 +1,7 @@
 """Token ids of many prompts of one model: text seen before is not tokenised again.
 
-A prompt is cut where the tokenizer cuts it: at special tokens, before single spaces and
-behind lines. The second is checked against whole prompts first; a tokenizer that disagrees gets whole parts.
+A prompt is cut where the tokenizer cuts it: at special tokens, before single spaces and behind
+lines. This is checked against whole prompts first; a tokenizer that disagrees gets whole parts.
 """
 
 import re
