@@ -81,6 +81,7 @@ from semantic_layer.vector_index import (
     open_point_feed,
     open_vector_index,
 )
+from semantic_layer.walk import proves_once
 
 __all__ = [
     "INTENTS",
@@ -174,6 +175,7 @@ __all__ = [
     "open_records",
     "open_response_store",
     "open_vector_index",
+    "proves_once",
     "rejection_id",
     "replay",
 ]
