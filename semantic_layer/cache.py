@@ -32,6 +32,7 @@ from semantic_layer.rejections import Rejections
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import Page, ResponseStore, Selector
 from semantic_layer.scorer import Scorer
+from semantic_layer.talk import HistoryFitter
 from semantic_layer.thresholds import Thresholds
 from semantic_layer.upkeep import PartState, Upkeep
 from semantic_layer.vector_index import VectorIndex
@@ -76,6 +77,7 @@ class SemanticCache:
         self._observe = observe
         self._parts = GuardedParts(store, index, embedder, self.policy, on_failure)
         self._exact = ExactReader(self._parts)
+        self._fitter = HistoryFitter(self._parts)
         self._reader = RequestReader(self._parts, self.policy, detect)
         self._writer = EntryWriter(self._parts, self.policy, clock)
         self._upkeep = Upkeep(self._parts, clock)
@@ -348,7 +350,7 @@ class SemanticCache:
             elif self.rejections.holds(tenant, entry.entry_id, look.text or ""):
                 look.reject(entry, neighbour.similarity)
             else:
-                fit = look.fit(entry)
+                fit = await self._fitter.fit(look.asked_chat, entry)
                 found.append(Found(neighbour.similarity, entry, look.is_young(entry), fit))
         assert look.text is not None, "searching without a text"
         assert look.threshold is not None, "searching without a threshold"

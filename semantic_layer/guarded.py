@@ -84,18 +84,22 @@ class GuardedParts:
         Raises:
             TextTooLong: the text does not fit the window.
         """
+        vector: Vector = (await self.embed_all([text]))[0]
+        return vector
+
+    async def embed_all(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts to unit rows ``(len(texts), dim)``; see `embed`."""
         embedder = self.embedder
         if embedder is None:
             raise StoreUnavailable("no embedder")
 
         async def embed() -> Vectors:
             try:
-                return await embedder.embed([text])
+                return await embedder.embed(texts)
             except EmbedderFailed as error:
                 raise StoreUnavailable(str(error)) from error
 
-        vector: Vector = (await self.breakers["embedder"].call(embed))[0]
-        return vector
+        return await self.breakers["embedder"].call(embed)
 
     async def _redis(self, make: Callable[[], Awaitable[T]]) -> T:
         return await self.breakers["redis"].call(make)

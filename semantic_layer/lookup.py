@@ -3,9 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from semantic_layer.chat import Chat
-from semantic_layer.conversation import chat_of
 from semantic_layer.entry import Entry
-from semantic_layer.histories import Fit, fit_of
 from semantic_layer.outcome import Candidate, Judgement, Reason
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.thresholds import Thresholds
@@ -71,11 +69,11 @@ class Lookup:
             Candidate(entry.entry_id, similarity, 0.0, (reason,), entry.text or "")
         )
 
-    def fit(self, entry: Entry) -> Fit | None:
-        """Say how the history fits that of a stored answer; None where neither has one."""
-        assert self.chat is not None, "comparing without a chat"
-        stored = chat_of(entry)
-        return fit_of(self.chat, stored) if self.chat.history or stored.history else None
+    @property
+    def asked_chat(self) -> Chat:
+        """The chat, of a look-up that has a scope."""
+        assert self.chat is not None, "a scope without a chat"
+        return self.chat
 
     def is_young(self, entry: Entry) -> bool:
         """Say whether the caller takes an answer of this age."""
