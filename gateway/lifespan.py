@@ -31,6 +31,7 @@ from gateway.stores import (
     open_store,
 )
 from gateway.upstreams import Upstreams, build_upstreams, relayed_headers
+from gateway.verifiers import open_verifier, pin_judge
 from gateway.write_back import WriteBack
 from semantic_layer import (
     CachePolicy,
@@ -66,6 +67,13 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         embedding_model = embedding_model_of(settings)
         if embedding_model is not None:
             stack.push_async_callback(embedding_model.close)
+        served_here = local_backends(settings, engine, embedding_model)
+        backends = Backends(
+            [*served_here, *upstreams.values()],
+            {each.name: each.fallbacks for each in settings.upstreams},
+            metrics.count_fallback,
+        )
+        stack.push_async_callback(backends.close)
         embedder = await open_embedder(settings, embedding_model, upstreams)
         index = open_index(settings, embedder)
         cache = SemanticCache(
@@ -74,6 +82,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             embedder=embedder,
             policy=_policy(settings),
             scorer=await Scorer.matching(embedder) if embedder else None,
+            verifier=await open_verifier(settings, backends),
             thresholds=Thresholds.within(settings.semantic.wrong_hit_budget),
             observe=metrics.observe_lookup,
             on_failure=metrics.count_store_failure,
@@ -81,13 +90,6 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(cache.close)
         if isinstance(index, SharedIndex):
             await _in_background(stack, index.follow())
-        served_here = local_backends(settings, engine, embedding_model)
-        backends = Backends(
-            [*served_here, *upstreams.values()],
-            {each.name: each.fallbacks for each in settings.upstreams},
-            metrics.count_fallback,
-        )
-        stack.push_async_callback(backends.close)
         metrics.know_models(lambda name: backends.find(name) is not None)
         evidence = Evidence(
             open_evidence_journal(settings, store_url),
@@ -109,6 +111,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         if engine is not None:
             await engine.wait_ready(LOAD_TIMEOUT_S)
         local = next((b for b in served_here if isinstance(b, LocalBackend)), None)
+        if local is not None:
+            await pin_judge(settings, local)
         if local is not None and settings.local.public_prefixes is not None:
             await warm_public(local, settings.local.public_prefixes)
 
@@ -168,6 +172,7 @@ def _policy(settings: Settings) -> CachePolicy:
         store_deadline_s=settings.redis.timeout_s,
         index_deadline_s=settings.qdrant.timeout_s,
         embed_deadline_s=settings.embedder.timeout_s,
+        verify_deadline_s=settings.semantic.verifier_timeout_s,
     )
 
 

@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from gateway.backends.routing import Backends
 from gateway.errors import StrataError
 from gateway.local_models import embedding_model_of
 from gateway.settings import Settings
+from gateway.verifiers import JUDGE, open_verifier
 from semantic_layer import (
     CacheControl,
     CachePolicy,
@@ -17,6 +19,7 @@ from semantic_layer import (
     Scorer,
     SemanticCache,
     Thresholds,
+    Verifier,
 )
 
 _DEADLINE_S = 60.0
@@ -70,9 +73,20 @@ async def open_pair_scorer(settings: Settings) -> AsyncIterator[PairScorer]:
             store=MemoryResponseStore(),
             index=MemoryVectorIndex(embedder.dim),
             embedder=embedder,
-            policy=CachePolicy(embed_deadline_s=_DEADLINE_S, index_deadline_s=_DEADLINE_S),
+            policy=CachePolicy(
+                embed_deadline_s=_DEADLINE_S,
+                index_deadline_s=_DEADLINE_S,
+                verify_deadline_s=_DEADLINE_S,
+            ),
             scorer=await Scorer.matching(embedder),
-            thresholds=Thresholds(),
+            verifier=await _verifier(settings),
+            thresholds=Thresholds(priors={}, default=1.0),
         )
         stack.push_async_callback(cache.close)
         yield PairScorer(cache)
+
+
+async def _verifier(settings: Settings) -> Verifier | None:
+    if settings.semantic.verifier.startswith(JUDGE):
+        raise StrataError("pairs are scored by a verifier of this machine, not by a judge")
+    return await open_verifier(settings, Backends([]))

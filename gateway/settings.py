@@ -136,6 +136,10 @@ class LocalSettings:
 class SemanticSettings:
     """Semantic layer; ``wrong_hit_budget`` bounds the wrong share among served hits.
 
+    ``verifier`` gives the probability of the same answer: ``bundled``, ``none`` (rules and
+    similarity alone), ``judge:MODEL`` (a yes or no by a model served here), or a cross-encoder's
+    name or folder.
+
     To learn, ``shadow_share`` of semantic hits are answered afresh in the background and
     ``gray_share`` of near-misses compared with the answer that was generated, each at most
     ``max_evidence_per_minute`` times; ``evidence_judge`` is a model that is asked whether two
@@ -149,6 +153,8 @@ class SemanticSettings:
     max_evidence_per_minute: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 30
     evidence_judge: Name = "none"
     top_k: Annotated[int, msgspec.Meta(ge=5, le=100)] = 8
+    verifier: Name = "bundled"
+    verifier_timeout_s: Seconds = 1.0
 
 
 @dataclass(frozen=True, slots=True)

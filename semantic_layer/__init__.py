@@ -32,6 +32,7 @@ from semantic_layer.errors import (
     StoreLocked,
     StoreUnavailable,
     TextTooLong,
+    VerifierFailed,
 )
 from semantic_layer.follower import Follower, Reader
 from semantic_layer.intent import INTENTS, detect_intent
@@ -80,6 +81,13 @@ from semantic_layer.vector_index import (
     collection_name,
     open_point_feed,
     open_vector_index,
+)
+from semantic_layer.verifier import (
+    Pair,
+    PairScorer,
+    ThreadedVerifier,
+    Verifier,
+    load_verifier,
 )
 from semantic_layer.walk import proves_once
 
@@ -133,6 +141,8 @@ __all__ = [
     "Mode",
     "Outcome",
     "Page",
+    "Pair",
+    "PairScorer",
     "PartState",
     "PointFeed",
     "Reader",
@@ -155,11 +165,14 @@ __all__ = [
     "StoreUnavailable",
     "TextTooLong",
     "ThreadedEmbedder",
+    "ThreadedVerifier",
     "Thresholds",
     "Valkey",
     "VectorIndex",
     "Vectors",
     "Verdict",
+    "Verifier",
+    "VerifierFailed",
     "Window",
     "calibrate",
     "collection_name",
@@ -168,6 +181,7 @@ __all__ = [
     "encode_label",
     "interval",
     "load_encoder",
+    "load_verifier",
     "open_counters",
     "open_journal",
     "open_leases",
