@@ -120,7 +120,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             metrics.record(request)
             stats.record(request)
             ledger.record(request)
-            evidence.requests.record(request)
+            evidence.record(request)
 
         pipeline = Pipeline(
             cache=cache,
