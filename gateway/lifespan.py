@@ -114,7 +114,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         if local is not None:
             await pin_judge(settings, local)
         if local is not None and settings.local.public_prefixes is not None:
-            await warm_public(local, settings.local.public_prefixes)
+            await warm_public(local, settings.local.public_prefixes, settings.layout)
 
         def record(request: RequestRecord) -> None:
             metrics.record(request)
