@@ -19,7 +19,7 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
-from semantic_layer.curve import CurvePoint, Recorded, Replay, curve, replay
+from semantic_layer.curve import CurvePoint, Recorded, Replay, replay, threshold_curve
 from semantic_layer.curve import curve as threshold_curve
 from semantic_layer.embedding import (
     Embedded,
@@ -190,7 +190,6 @@ __all__ = [
     "arm_of",
     "calibrate",
     "collection_name",
-    "curve",
     "detect_intent",
     "encode_label",
     "interval",

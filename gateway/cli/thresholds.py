@@ -23,8 +23,8 @@ from semantic_layer import (
     Label,
     Thresholds,
     calibrate,
-    curve,
     proves_once,
+    threshold_curve,
 )
 
 SCORE_STEP = 100  # pairs between two progress lines
@@ -130,7 +130,7 @@ def _label(row: LabelledRow, given: PairScore | None) -> Label:
 def _report(
     fitted: Calibration, labels: Sequence[Label], bad: Sequence[BadRow], *, as_json: bool
 ) -> None:
-    points = [p for p in curve(labels, scorer=_FILE, thresholds=_CURVE) if p.num]
+    points = [p for p in threshold_curve(labels, scorer=_FILE, thresholds=_CURVE) if p.num]
     intents = [asdict(one) for one in fitted.intents.values()]
     if as_json:
         named = [{"line": row.number, "message": row.message} for row in bad]
