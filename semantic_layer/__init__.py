@@ -20,7 +20,6 @@ from semantic_layer.counters import (
     open_counters,
 )
 from semantic_layer.curve import CurvePoint, Recorded, Replay, replay, threshold_curve
-from semantic_layer.curve import curve as threshold_curve
 from semantic_layer.embedding import (
     Embedded,
     Embedder,
