@@ -18,6 +18,7 @@ from semantic_layer.verifier import Pair
 
 _SAMPLES = ("What is it?", "这是什么？")  # read once ahead, so that word lists are loaded
 _LONG_TEXT = 4_000  # characters; beyond, only equal texts are judged
+_OTHERS = "others are nearer, or it is too long"
 _MOST_VERIFIED = 5
 _FIRST_VERIFIED = 1  # the nearest is asked of alone: it is the one served most of the time
 
@@ -44,13 +45,19 @@ class Verify(Protocol):
 class Found:
     """An entry near the asked text; ``is_young`` is False when the caller wants a newer answer.
 
-    ``fit`` is there when messages stand before either text.
+    ``fit`` is there when messages stand before either text, ``threshold`` when the entry has one of
+    its own.
     """
 
     similarity: float
     entry: Entry
     is_young: bool = True
     fit: Fit | None = None
+    threshold: float | None = None
+
+    def must_reach(self, threshold: float) -> float:
+        """Return the score to reach where others must reach ``threshold``."""
+        return threshold if self.threshold is None else self.threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +129,17 @@ class Judge:
         else:
             weighed = await _verified(threshold, weighed, self._verifier)
         judged = [(_against(threshold, item), item.found.entry) for item in weighed]
-        best, entry = max(judged, key=lambda pair: (pair[0].score, pair[0].similarity))
+        best, entry = max(judged, key=lambda pair: _rank(pair[0]))
         judgement = Judgement(
+            threshold=next(
+                item.found.must_reach(threshold) for item in weighed if item.found.entry is entry
+            ),
             similarity=best.similarity,
             score=best.score,
             reasons=best.reasons,
             candidates=tuple(candidate for candidate, _ in judged),
         )
-        return Decision(entry if best.reasons[-1].verdict == "pass" else None, judgement)
+        return Decision(entry if _may_be_served(best) else None, judgement)
 
     def _weigh(self, text: str, found: Found) -> _Weighed:
         """Settle what needs no score: equal texts, vetoes, differences that mean nothing."""
@@ -177,11 +187,11 @@ async def _verified(threshold: float, weighed: list[_Weighed], verifier: Verify)
     result = list(weighed)
     places = [i for i, item in enumerate(weighed) if item.open and _fits(verifier, item.open.pair)]
     places.sort(key=lambda i: -weighed[i].found.similarity)
-    best, why = max(_capped(item) for item in weighed), "others are nearer, or it is too long"
+    done, why = any(_reaches(threshold, item) for item in weighed), _OTHERS
     for chunk in (places[:_FIRST_VERIFIED], places[_FIRST_VERIFIED:_MOST_VERIFIED]):
-        if best >= threshold:
+        if done:
             why = "another may be served"
-        if best >= threshold or not chunk:
+        if done or not chunk:
             break
         try:
             scores = await verifier.scores(_pairs(weighed, chunk))
@@ -191,8 +201,17 @@ async def _verified(threshold: float, weighed: list[_Weighed], verifier: Verify)
         for i, score in zip(chunk, scores, strict=True):
             reasons = (*weighed[i].reasons, Reason("verify", "pass", f"{score:.4f}"))
             result[i] = replace(weighed[i], score=score, reasons=reasons, open=None)
-            best = max(best, _capped(result[i]))
+            done = done or _reaches(threshold, result[i])
     return [_unverified(item, why) for item in result]
+
+
+def _may_be_served(candidate: Candidate) -> bool:
+    return candidate.reasons[-1].verdict == "pass"
+
+
+def _rank(candidate: Candidate) -> tuple[bool, float, float]:
+    """Put what may be served before what scores better and may not."""
+    return _may_be_served(candidate), candidate.score, candidate.similarity
 
 
 def _pairs(weighed: list[_Weighed], places: list[int]) -> list[Pair]:
@@ -201,6 +220,11 @@ def _pairs(weighed: list[_Weighed], places: list[int]) -> list[Pair]:
 
 def _fits(verifier: Verify, pair: Pair) -> bool:
     return all(verifier.fits(text) for text in pair)
+
+
+def _reaches(threshold: float, item: _Weighed) -> bool:
+    is_open_or_vetoed = item.open is not None or any(r.verdict != "pass" for r in item.reasons)
+    return not is_open_or_vetoed and _capped(item) >= item.found.must_reach(threshold)
 
 
 def _capped(item: _Weighed) -> float:
@@ -218,6 +242,7 @@ def _unverified(item: _Weighed, why: str) -> _Weighed:
 def _against(threshold: float, item: _Weighed) -> Candidate:
     reasons, score, entry = item.reasons, _capped(item), item.found.entry
     if all(reason.verdict == "pass" for reason in reasons):
-        verdict: Verdict = "pass" if score >= threshold else "veto"
-        reasons = (*reasons, Reason("threshold", verdict, f"{score:.4f} / {threshold:.4f}"))
+        least = item.found.must_reach(threshold)
+        verdict: Verdict = "pass" if score >= least else "veto"
+        reasons = (*reasons, Reason("threshold", verdict, f"{score:.4f} / {least:.4f}"))
     return Candidate(entry.entry_id, item.found.similarity, score, reasons, entry.text or "")
