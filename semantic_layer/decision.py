@@ -18,7 +18,6 @@ from semantic_layer.verifier import Pair
 
 _SAMPLES = ("What is it?", "这是什么？")  # read once ahead, so that word lists are loaded
 _LONG_TEXT = 4_000  # characters; beyond, only equal texts are judged
-_OTHERS = "others are nearer, or it is too long"
 _MOST_VERIFIED = 5
 _FIRST_VERIFIED = 1  # the nearest is asked of alone: it is the one served most of the time
 
@@ -54,10 +53,6 @@ class Found:
     is_young: bool = True
     fit: Fit | None = None
     threshold: float | None = None
-
-    def must_reach(self, threshold: float) -> float:
-        """Return the score to reach where others must reach ``threshold``."""
-        return threshold if self.threshold is None else self.threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +123,16 @@ class Judge:
             weighed = [self._scored(item) for item in weighed]
         else:
             weighed = await _verified(threshold, weighed, self._verifier)
-        judged = [(_against(threshold, item), item.found.entry) for item in weighed]
-        best, entry = max(judged, key=lambda pair: _rank(pair[0]))
+        judged = [(_against(_own(threshold, item), item), item.found.entry) for item in weighed]
+        best, entry = max(judged, key=_rank)
         judgement = Judgement(
-            threshold=next(
-                item.found.must_reach(threshold) for item in weighed if item.found.entry is entry
-            ),
+            threshold=next(_own(threshold, item) for item in weighed if item.found.entry is entry),
             similarity=best.similarity,
             score=best.score,
             reasons=best.reasons,
             candidates=tuple(candidate for candidate, _ in judged),
         )
-        return Decision(entry if _may_be_served(best) else None, judgement)
+        return Decision(entry if best.reasons[-1].verdict == "pass" else None, judgement)
 
     def _weigh(self, text: str, found: Found) -> _Weighed:
         """Settle what needs no score: equal texts, vetoes, differences that mean nothing."""
@@ -187,11 +180,12 @@ async def _verified(threshold: float, weighed: list[_Weighed], verifier: Verify)
     result = list(weighed)
     places = [i for i, item in enumerate(weighed) if item.open and _fits(verifier, item.open.pair)]
     places.sort(key=lambda i: -weighed[i].found.similarity)
-    done, why = any(_reaches(threshold, item) for item in weighed), _OTHERS
+    why = "others are nearer, or it is too long"
+    served = any(_may(threshold, item) for item in weighed)
     for chunk in (places[:_FIRST_VERIFIED], places[_FIRST_VERIFIED:_MOST_VERIFIED]):
-        if done:
+        if served:
             why = "another may be served"
-        if done or not chunk:
+        if served or not chunk:
             break
         try:
             scores = await verifier.scores(_pairs(weighed, chunk))
@@ -201,17 +195,8 @@ async def _verified(threshold: float, weighed: list[_Weighed], verifier: Verify)
         for i, score in zip(chunk, scores, strict=True):
             reasons = (*weighed[i].reasons, Reason("verify", "pass", f"{score:.4f}"))
             result[i] = replace(weighed[i], score=score, reasons=reasons, open=None)
-            done = done or _reaches(threshold, result[i])
+            served = served or _may(threshold, result[i])
     return [_unverified(item, why) for item in result]
-
-
-def _may_be_served(candidate: Candidate) -> bool:
-    return candidate.reasons[-1].verdict == "pass"
-
-
-def _rank(candidate: Candidate) -> tuple[bool, float, float]:
-    """Put what may be served before what scores better and may not."""
-    return _may_be_served(candidate), candidate.score, candidate.similarity
 
 
 def _pairs(weighed: list[_Weighed], places: list[int]) -> list[Pair]:
@@ -222,14 +207,25 @@ def _fits(verifier: Verify, pair: Pair) -> bool:
     return all(verifier.fits(text) for text in pair)
 
 
-def _reaches(threshold: float, item: _Weighed) -> bool:
-    is_open_or_vetoed = item.open is not None or any(r.verdict != "pass" for r in item.reasons)
-    return not is_open_or_vetoed and _capped(item) >= item.found.must_reach(threshold)
-
-
 def _capped(item: _Weighed) -> float:
     """Return the score, at most what the histories leave."""
     return item.score if item.found.fit is None else min(item.score, item.found.fit.score)
+
+
+def _own(threshold: float, item: _Weighed) -> float:
+    """Return the entry's own threshold, or else the intent's."""
+    return threshold if item.found.threshold is None else item.found.threshold
+
+
+def _may(threshold: float, item: _Weighed) -> bool:
+    passed = item.open is None and all(reason.verdict == "pass" for reason in item.reasons)
+    return passed and _capped(item) >= _own(threshold, item)
+
+
+def _rank(judged: tuple[Candidate, Entry]) -> tuple[bool, float, float]:
+    """Return what the best is chosen by: first of all, that it may be served."""
+    candidate, _ = judged
+    return candidate.reasons[-1].verdict == "pass", candidate.score, candidate.similarity
 
 
 def _unverified(item: _Weighed, why: str) -> _Weighed:
@@ -242,7 +238,6 @@ def _unverified(item: _Weighed, why: str) -> _Weighed:
 def _against(threshold: float, item: _Weighed) -> Candidate:
     reasons, score, entry = item.reasons, _capped(item), item.found.entry
     if all(reason.verdict == "pass" for reason in reasons):
-        least = item.found.must_reach(threshold)
-        verdict: Verdict = "pass" if score >= least else "veto"
-        reasons = (*reasons, Reason("threshold", verdict, f"{score:.4f} / {least:.4f}"))
+        verdict: Verdict = "pass" if score >= threshold else "veto"
+        reasons = (*reasons, Reason("threshold", verdict, f"{score:.4f} / {threshold:.4f}"))
     return Candidate(entry.entry_id, item.found.similarity, score, reasons, entry.text or "")
