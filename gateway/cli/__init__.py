@@ -12,6 +12,7 @@ COMMANDS = {
     "unpin": "gateway.cli.unpin:unpin",
     "import": "gateway.cli.transfer:import_entries",
     "export": "gateway.cli.transfer:export_entries",
+    "thresholds": "gateway.cli.thresholds:thresholds",
     "trace": "gateway.cli.trace:trace",
     "lint": "gateway.cli.lint:lint",
     "analyze": "gateway.cli.analyze:analyze",
