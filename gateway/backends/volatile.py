@@ -10,7 +10,12 @@ import msgspec
 from gateway.backends.recent_requests import RecentRequest
 from gateway.backends.tokenizer import Tokenizer
 from gateway.lint.finding import Finding
+from gateway.lint.hits import PrefixReplay
 from gateway.lint.linter import Linter
+from gateway.lint.tokens import PromptTokens
+
+MAX_BLOCKS = 1 << 22  # more than all of them have
+UNKNOWN = "(unknown)"
 
 
 class VolatileSpan(msgspec.Struct, frozen=True):
@@ -56,27 +61,23 @@ def find_volatile(
     block_size: int,
 ) -> VolatileReport:
     """Compare each tenant's requests with each other; ``names`` are those of their salts."""
-    num_blocks = 1 + sum(len(str(request.messages)) for request in requests)
+    tokens = PromptTokens(tokenizer)
+    replay = PrefixReplay(block_size, MAX_BLOCKS)
     spans: list[VolatileSpan] = []
-    num_requests = num_tokens = 0
-    hits = reachable = 0.0
     for salt in dict.fromkeys(request.salt for request in requests):
-        linter = Linter(tokenizer, block_size, num_blocks)
+        linter = Linter(tokens)
         for at, request in enumerate(requests):
             if request.salt == salt:
-                row = {"messages": request.messages, "tools": request.tools}
-                linter.read("recent", at, row)
-        report = linter.report()
-        num_requests += report.requests
-        num_tokens += report.prompt_tokens
-        hits += report.hit_share * report.prompt_tokens
-        reachable += report.reachable_share * report.prompt_tokens
-        spans += [_span(names.get(salt, "(unknown)"), found) for found in report.findings]
+                linter.read("recent", at, {"messages": request.messages, "tools": request.tools})
+                rendered = tokens.render(request.messages, request.tools)
+                replay.visit(salt.hex(), tokens.encode(rendered))
+        spans += [_span(names.get(salt, UNKNOWN), found) for found in linter.findings()]
+    reachable = replay.num_cached + sum(span.lost_tokens for span in spans)
     return VolatileReport(
-        requests=num_requests,
-        prompt_tokens=num_tokens,
-        hit_share=hits / num_tokens if num_tokens else 0.0,
-        reachable_share=reachable / num_tokens if num_tokens else 0.0,
+        requests=len(requests),
+        prompt_tokens=replay.num_tokens,
+        hit_share=replay.num_cached / max(replay.num_tokens, 1),
+        reachable_share=min(1.0, reachable / max(replay.num_tokens, 1)),
         spans=sorted(spans, key=lambda span: -span.lost_tokens),
     )
 
