@@ -11,6 +11,7 @@ from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
 from gateway.evidence import Evidence
 from gateway.flight import FlightGroup
+from gateway.intent_settings import examples_of, policies_of, rules_of
 from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
 from gateway.local_models import embedding_model_of, local_backends, open_embedder, start_engine
@@ -19,7 +20,7 @@ from gateway.parts import Parts
 from gateway.pipeline import Pipeline
 from gateway.public_prefixes import warm_public
 from gateway.record import RequestRecord
-from gateway.settings import Settings
+from gateway.settings import Settings, SettingsError
 from gateway.stats import TrafficStats
 from gateway.stores import (
     open_evidence_journal,
@@ -34,9 +35,13 @@ from gateway.upstreams import Upstreams, build_upstreams, relayed_headers
 from gateway.write_back import WriteBack
 from semantic_layer import (
     CachePolicy,
+    Embedder,
+    IntentClassifier,
+    IntentTeacher,
     Scorer,
     SemanticCache,
     SharedIndex,
+    TextTooLong,
     Thresholds,
 )
 
@@ -68,6 +73,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             stack.push_async_callback(embedding_model.close)
         embedder = await open_embedder(settings, embedding_model, upstreams)
         index = open_index(settings, embedder)
+        intents = IntentClassifier()
+        await _teach(intents, settings, embedder, stack)
         cache = SemanticCache(
             store=store,
             index=index,
@@ -75,6 +82,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             policy=_policy(settings),
             scorer=await Scorer.matching(embedder) if embedder else None,
             thresholds=Thresholds.within(settings.semantic.wrong_hit_budget),
+            detect=intents,
             observe=metrics.observe_lookup,
             on_failure=metrics.count_store_failure,
         )
@@ -83,6 +91,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             open_evidence_journal(settings, store_url),
             budget=settings.semantic.wrong_hit_budget,
             retune=cache.retune,
+            settings=policies_of(settings.semantic.intents),
         )
         stack.push_async_callback(evidence.close)
         await evidence.start()
@@ -158,12 +167,32 @@ def _policy(settings: Settings) -> CachePolicy:
     return CachePolicy(
         semantic=settings.semantic.enabled,
         ttl_s=settings.cache.ttl_s,
+        intents=rules_of(settings.semantic.intents),
         max_temperature=settings.cache.max_temperature,
         top_k=settings.semantic.top_k,
         store_deadline_s=settings.redis.timeout_s,
         index_deadline_s=settings.qdrant.timeout_s,
         embed_deadline_s=settings.embedder.timeout_s,
     )
+
+
+async def _teach(
+    intents: IntentClassifier, settings: Settings, embedder: Embedder | None, stack: AsyncExitStack
+) -> None:
+    """Let the intents be learnt: at once for the bundled embedder, beside the traffic for others.
+
+    Raises:
+        SettingsError: an example is longer than the embedder reads.
+    """
+    if embedder is None:
+        return
+    own = examples_of(settings.semantic.intents)
+    teacher = IntentTeacher(embedder, own, settings.data_dir / "intents")
+    try:
+        if not await teacher.teach_bundled(intents):
+            await _in_background(stack, teacher.teach(intents))
+    except TextTooLong as error:
+        raise SettingsError(f"semantic.intents: an example is too long: {error}") from error
 
 
 async def _in_background(stack: AsyncExitStack, work: Coroutine[None, None, None]) -> None:

@@ -15,8 +15,9 @@ import msgspec
 
 from gateway.backends.tool_format import ToolParserName
 from gateway.bundled.location import default_models_dir
+from gateway.intent_settings import IntentSettings, check_intents
 from gateway.proxies import proxy_of
-from gateway.settings_tree import PREFIX, SettingsError, allowed, build, keys
+from gateway.settings_tree import PREFIX, SettingsError, allowed, build, is_table_list, keys
 from gateway.upstream_settings import UpstreamSettings
 
 NOT_SETTINGS = frozenset({"STRATA_CONFIG", "STRATA_PEERS", "STRATA_BENCH"})
@@ -139,6 +140,7 @@ class SemanticSettings:
     enabled: bool = True
     wrong_hit_budget: Share = 0.01
     top_k: Annotated[int, msgspec.Meta(ge=5, le=100)] = 8
+    intents: list[IntentSettings] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,7 @@ def load_settings(
     tree.update({key: value for key, value in (overrides or {}).items() if value is not None})
     settings: Settings = build(Settings, tree, where="")
     _check_names(settings)
+    check_intents(settings.semantic.intents)
     return dataclasses.replace(
         settings,
         models_dir=settings.models_dir or default_models_dir(environ),
@@ -236,8 +239,9 @@ def variables() -> dict[str, tuple[str, str]]:
     for key, kind, default in keys(Settings):
         if dataclasses.is_dataclass(kind):
             for name, inner, value in keys(kind):
-                listed[f"{PREFIX}{key.upper()}__{name.upper()}"] = (str(value), allowed(inner))
-        elif key != "upstreams":
+                if not is_table_list(inner):
+                    listed[f"{PREFIX}{key.upper()}__{name.upper()}"] = (str(value), allowed(inner))
+        elif not is_table_list(kind):
             listed[f"{PREFIX}{key.upper()}"] = (str(default), allowed(kind))
     return listed
 

@@ -31,7 +31,10 @@ from semantic_layer.errors import (
 )
 from semantic_layer.follower import Follower, Reader
 from semantic_layer.intent import INTENTS, detect_intent
+from semantic_layer.intent_classifier import IntentClassifier
+from semantic_layer.intent_learning import IntentTeacher
 from semantic_layer.intent_policy import IntentPolicies, IntentPolicy, Mode
+from semantic_layer.intent_rules import SEED_RULES, IntentRule
 from semantic_layer.journal import Journal, MemoryJournal, Row, open_journal
 from semantic_layer.labels import Label, LabelSource
 from semantic_layer.leases import Lease, Leases, open_leases
@@ -72,6 +75,7 @@ from semantic_layer.vector_index import (
 __all__ = [
     "INTENTS",
     "PRIORS",
+    "SEED_RULES",
     "Breaker",
     "BreakerSettings",
     "Bypass",
@@ -90,8 +94,11 @@ __all__ = [
     "Follower",
     "Hit",
     "Inspection",
+    "IntentClassifier",
     "IntentPolicies",
     "IntentPolicy",
+    "IntentRule",
+    "IntentTeacher",
     "Journal",
     "Judgement",
     "Label",

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from gateway.evidence.intents import INTENTS, IntentDesk
 from gateway.evidence.tuner import Retune, Tuner
-from semantic_layer import Follower, Journal, MemoryJournal, StoreUnavailable
+from semantic_layer import Follower, IntentPolicies, Journal, MemoryJournal, StoreUnavailable
 
 
 class Evidence:
@@ -13,12 +13,20 @@ class Evidence:
     Args:
         journal: where everything is kept.
         budget: the wrong share (0..1) of intents that have none of their own.
+        settings: the wishes for intents that hold where operators set none.
         retune: told thresholds and times to live when they change.
     """
 
-    def __init__(self, journal: Journal, *, budget: float, retune: Retune) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        budget: float,
+        retune: Retune,
+        settings: IntentPolicies | None = None,
+    ) -> None:
         self._journal = journal
-        self.tuner = Tuner(budget, retune)
+        self.tuner = Tuner(budget, retune, settings)
         self.intents = IntentDesk(journal, self.tuner.use_policies)
         self._follower = Follower(journal, {INTENTS: self.intents})
 

@@ -11,13 +11,17 @@ Retune = Callable[[Thresholds, Mapping[str, float]], None]
 class Tuner:
     """Tells ``retune`` the thresholds and times to live, whole, whenever one of them changed.
 
-    ``budget`` (0..1) is that of the intents without one of their own.
+    ``budget`` (0..1) is that of the intents without one of their own; ``settings`` are the wishes
+    that hold where operators set none.
     """
 
-    def __init__(self, budget: float, retune: Retune) -> None:
+    def __init__(
+        self, budget: float, retune: Retune, settings: IntentPolicies | None = None
+    ) -> None:
         self._budget = budget
         self._retune = retune
-        self._policies = IntentPolicies()
+        self._settings = settings or IntentPolicies()
+        self._policies = self._settings
         self._calibrated: Mapping[str, float] = {}
 
     def budget_of(self, intent: str) -> float:
@@ -26,7 +30,8 @@ class Tuner:
 
     def use_policies(self, policies: IntentPolicies) -> None:
         """Take what operators set."""
-        self._policies = policies
+        by_intent = {**self._settings.by_intent, **policies.by_intent}
+        self._policies = IntentPolicies(by_intent)
         self._apply()
 
     def use_calibrated(self, calibrated: Mapping[str, float]) -> None:
@@ -36,7 +41,7 @@ class Tuner:
 
     def _apply(self) -> None:
         policies = self._policies
-        priors = Thresholds.within(self._budget, policies.budgets)
+        priors = Thresholds.within(self._budget, policies.budgets, self._settings.by_intent)
         thresholds = replace(
             priors, calibrated=self._calibrated, manual=policies.manual, off=policies.off
         )
