@@ -17,6 +17,7 @@ from gateway.admin.cache import (
     invalidate_entries,
     lookup,
 )
+from gateway.admin.feedback import give_feedback
 from gateway.admin.guard import AdminGuard
 from gateway.admin.intents import (
     delete_intent,
@@ -26,6 +27,7 @@ from gateway.admin.intents import (
     put_intent,
 )
 from gateway.admin.prefix import explain, reset, tree, warm
+from gateway.admin.requests import get_request, list_requests
 from gateway.admin.stats import prefix, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.admin.upstreams import drain, list_upstreams, undrain
@@ -110,6 +112,9 @@ def _admin_router() -> Router:
             put_intent,
             delete_intent,
             intent_history,
+            give_feedback,
+            list_requests,
+            get_request,
             traffic,
             prefix,
             tree,

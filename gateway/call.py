@@ -9,7 +9,7 @@ from gateway.auth import Tenant
 from gateway.backends.base import Delta, Event, Final, Usage
 from gateway.errors import Forbidden, NotCached, RateLimited
 from gateway.quotas import Allowance, Ticket
-from gateway.record import HITS, CacheOutcome, End, RequestRecord
+from gateway.record import HITS, CacheOutcome, End, RequestRecord, Spoken
 from semantic_layer import CacheControl, Judgement
 
 OnRecord = Callable[[RequestRecord], None]
@@ -72,11 +72,14 @@ class Counted(Protocol):
 class Watch:
     """Clocks one call and records it exactly once, however it ends.
 
+    ``spoken`` gathers its words; ``stored_as`` is the entry that its answer becomes.
     ``has_first_token`` is False for answers that are no text: they have no time to first token.
     """
 
     def __init__(self, call: Counted, on_record: OnRecord, *, has_first_token: bool = True) -> None:
         self.report = CacheReport("miss", Judgement())
+        self.spoken: Spoken | None = None
+        self.stored_as: str | None = None
         self._call = call
         self._on_record: OnRecord | None = on_record
         self._started = time.perf_counter()
@@ -101,6 +104,8 @@ class Watch:
         """Take note of an event that is given to the caller."""
         if isinstance(event, Delta):
             self._num_deltas += 1
+            if self.spoken is not None and event.index == 0 and self.report.outcome not in HITS:
+                self.spoken.add(event.text)
             if self._ttft_s is None:
                 self._ttft_s = time.perf_counter() - self._started
         elif isinstance(event, Final):
@@ -157,6 +162,9 @@ class Watch:
                 usage=self._usage,
                 coalesced=self.report.coalesced,
                 stand_in=self._stand_in,
+                entry_id=self.report.entry_id or self.stored_as,
+                judgement=self.report.judgement,
+                spoken=self.spoken,
             )
         )
 

@@ -9,7 +9,7 @@ from gateway.auth import KeyRing
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
-from gateway.evidence import Evidence
+from gateway.evidence import Evidence, EvidencePolicy
 from gateway.flight import FlightGroup
 from gateway.intent_settings import examples_of, policies_of, rules_of
 from gateway.kept_responses import KeptResponses
@@ -87,6 +87,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             on_failure=metrics.count_store_failure,
         )
         stack.push_async_callback(cache.close)
+<<<<<<< HEAD
         evidence = Evidence(
             open_evidence_journal(settings, store_url),
             budget=settings.semantic.wrong_hit_budget,
@@ -96,6 +97,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(evidence.close)
         await evidence.start()
         await _in_background(stack, evidence.run())
+=======
+>>>>>>> main
         if isinstance(index, SharedIndex):
             await _in_background(stack, index.follow())
         served_here = local_backends(settings, engine, embedding_model)
@@ -106,6 +109,17 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         )
         stack.push_async_callback(backends.close)
         metrics.know_models(lambda name: backends.find(name) is not None)
+        evidence = Evidence(
+            open_evidence_journal(settings, store_url),
+            cache=cache,
+            backends=backends,
+            metrics=metrics,
+            policy=_evidence_policy(settings),
+            tenants=lambda: [tenant.name for tenant in key_ring.tenants()],
+        )
+        stack.push_async_callback(evidence.close)
+        await evidence.start()
+        await _in_background(stack, evidence.run())
         ledger = Ledger(backends.prices_of, metrics.count_money)
         write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
         flights = FlightGroup()
@@ -122,6 +136,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             metrics.record(request)
             stats.record(request)
             ledger.record(request)
+            evidence.requests.record(request)
 
         pipeline = Pipeline(
             cache=cache,
@@ -131,6 +146,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             quotas=quotas,
             on_record=record,
             herd=open_herd(settings, write_back, stack),
+            evidence=evidence.gatherer,
             replay_tokens_per_s=settings.cache.replay_tokens_per_s,
         )
         yield Parts(
@@ -176,6 +192,7 @@ def _policy(settings: Settings) -> CachePolicy:
     )
 
 
+<<<<<<< HEAD
 async def _teach(
     intents: IntentClassifier, settings: Settings, embedder: Embedder | None, stack: AsyncExitStack
 ) -> None:
@@ -193,6 +210,19 @@ async def _teach(
             await _in_background(stack, teacher.teach(intents))
     except TextTooLong as error:
         raise SettingsError(f"semantic.intents: an example is too long: {error}") from error
+=======
+def _evidence_policy(settings: Settings) -> EvidencePolicy:
+    semantic, requests = settings.semantic, settings.requests
+    return EvidencePolicy(
+        budget=semantic.wrong_hit_budget,
+        shadow_share=semantic.shadow_share,
+        gray_share=semantic.gray_share,
+        most_per_minute=semantic.max_evidence_per_minute,
+        judge=semantic.evidence_judge,
+        requests_kept=requests.kept,
+        texts=requests.texts == "on",
+    )
+>>>>>>> main
 
 
 async def _in_background(stack: AsyncExitStack, work: Coroutine[None, None, None]) -> None:

@@ -28,6 +28,7 @@ from gateway.ledger import SPENT
 from gateway.record import RequestRecord
 from gateway.stats import MAX_TENANTS, OTHER, counted_as, tokens_saved, tokens_used
 from prefix_layer import EngineStats
+from semantic_layer import Label
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 REJECTED = "rejected"
@@ -108,6 +109,15 @@ class Metrics:
         )
         self._entries = self._gauge("strata_entries", "Entries kept", "store")
         self._breaker_open = self._gauge("strata_breaker_open", "1 while a part is avoided", "part")
+        self._labelled = self._counter(
+            "strata_hits_labelled_total", "Verdicts on served hits", "intent verdict source"
+        )
+        self._compared = self._counter(
+            "strata_answers_compared_total", "Answers compared to learn from", "source verdict"
+        )
+        self._wrong_hits = self._gauge(
+            "strata_wrong_hit_ratio", "Wrong share of labelled hits, 95% bounds", "intent bound"
+        )
         self._threshold = self._gauge("strata_threshold", "Score a hit must reach", "intent")
 
     def know_models(self, is_known: Callable[[str], bool]) -> None:
@@ -173,6 +183,24 @@ class Metrics:
         """Show the entries of each store."""
         for store, count in counts.items():
             self._entries(store).set(count)
+
+    def count_label(self, label: Label) -> None:
+        """Count one verdict on a pair, if its answer was served."""
+        if label.served:
+            self.count_verdict(label.intent, right=label.right, source=label.source)
+
+    def count_verdict(self, intent: str | None, *, right: bool, source: str) -> None:
+        """Count one verdict on a served hit."""
+        self._labelled(self._intent(intent or None), "right" if right else "wrong", source).inc()
+
+    def count_compared(self, source: str, verdict: str) -> None:
+        """Count one comparison of answers: right, wrong, undecided, failed or dropped."""
+        self._compared(source, verdict).inc()
+
+    def set_wrong_hits(self, intent: str, bounds: Mapping[str, float]) -> None:
+        """Show the wrong share of an intent's labelled hits: low, point and high."""
+        for bound, share in bounds.items():
+            self._wrong_hits(self._intent(intent), bound).set(share)
 
     def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
         """Show each intent's threshold."""

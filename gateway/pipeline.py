@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import msgspec
 
@@ -19,7 +20,7 @@ from gateway.errors import BackendError, ModelNotFound, NotCached
 from gateway.flight import FlightGroup, Listener
 from gateway.herd import Herd
 from gateway.quotas import Allowance, Quotas
-from gateway.record import CacheOutcome
+from gateway.record import CacheOutcome, Spoken
 from gateway.replay import beats
 from gateway.write_back import WriteBack
 from semantic_layer import (
@@ -112,6 +113,18 @@ class Reply:
         self._watch.aborted()
 
 
+class Witness(Protocol):
+    """Hears of answers that tell something of the semantic layer; does its work elsewhere."""
+
+    def served(self, call: Call, hit: Hit) -> None:
+        """Hear of a semantic hit."""
+        ...
+
+    def generated(self, call: Call, miss: Miss, answer: Answer) -> None:
+        """Hear of a whole answer that a model gave."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Started:
     first: Event
@@ -131,6 +144,7 @@ class Pipeline:
         quotas: Quotas,
         on_record: OnRecord,
         herd: Herd | None = None,
+        evidence: Witness | None = None,
         replay_tokens_per_s: float = 0.0,
     ) -> None:
         self._replay_tokens_per_s = replay_tokens_per_s
@@ -141,6 +155,7 @@ class Pipeline:
         self._quotas = quotas
         self._on_record = on_record
         self._herd = herd
+        self._evidence = evidence
 
     async def run(self, call: Call) -> Reply:
         """Look the call up, else start generating; returns once the first event is there.
@@ -154,6 +169,8 @@ class Pipeline:
             BackendError: the backend cannot answer.
         """
         watch = Watch(call, self._on_record)
+        if not call.control.no_store:
+            watch.spoken = Spoken(call.body, call.namespace)
         try:
             control, namespace = call.tenant.rules.permit(call.model, call.control, call.namespace)
             watch.ticket = await self._quotas.admit(call.tenant)
@@ -176,12 +193,14 @@ class Pipeline:
             watch.report = _hit_report(outcome, watch.allowance)
             try:
                 answer = decode(outcome.entry.answer)
+                self._served(call, outcome, watch)
                 return Reply(watch.report, answer, watch, self._replay_tokens_per_s)
             except msgspec.MsgspecError:  # written by another version: as good as absent
                 outcome = await self._cache.lookup(query, replace(call.control, no_cache=True))
         assert not isinstance(outcome, Hit), "no-cache never hits"
         layer: CacheOutcome = "miss" if isinstance(outcome, Miss) else "bypass"
         watch.report = CacheReport(layer, outcome.judgement, allowance=watch.allowance)
+        watch.stored_as = outcome.key if isinstance(outcome, Miss) and outcome.may_store else None
         if found is None:
             raise ModelNotFound(f"the model {call.model!r} does not exist", param="model")
         if call.control.only_if_cached:
@@ -189,6 +208,12 @@ class Pipeline:
         listener = self._listen(call, query, outcome, found, watch)
         started = await _start(listener)
         return Reply(watch.report, started, watch)
+
+    def _served(self, call: Call, hit: Hit, watch: Watch) -> None:
+        if watch.spoken is not None:
+            watch.spoken.stored, watch.spoken.answer = hit.entry.text or "", hit.entry.answer_text
+        if self._evidence is not None and hit.layer == "semantic":
+            self._evidence.served(call, hit)
 
     def _listen(
         self,
@@ -244,6 +269,8 @@ class Pipeline:
             yield event
         if assembler.answer is None:
             raise BackendError("the backend ended its stream before the answer was complete")
+        if self._evidence is not None and isinstance(outcome, Miss):
+            self._evidence.generated(call, outcome, assembler.answer)
 
     async def _store(
         self, query: CacheQuery, control: CacheControl, miss: Miss, answer: Answer

@@ -135,10 +135,20 @@ class LocalSettings:
 
 @dataclass(frozen=True, slots=True)
 class SemanticSettings:
-    """Semantic layer; ``wrong_hit_budget`` bounds the wrong share among served hits."""
+    """Semantic layer; ``wrong_hit_budget`` bounds the wrong share among served hits.
+
+    To learn, ``shadow_share`` of semantic hits are answered afresh in the background and
+    ``gray_share`` of near-misses compared with the answer that was generated, each at most
+    ``max_evidence_per_minute`` times; ``evidence_judge`` is a model that is asked whether two
+    answers say the same where their words do not tell, or ``none``.
+    """
 
     enabled: bool = True
     wrong_hit_budget: Share = 0.01
+    shadow_share: Share = 0.0
+    gray_share: Share = 1.0
+    max_evidence_per_minute: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 30
+    evidence_judge: Name = "none"
     top_k: Annotated[int, msgspec.Meta(ge=5, le=100)] = 8
     intents: list[IntentSettings] = field(default_factory=list)
 
@@ -157,6 +167,14 @@ class CacheSettings:
     write_queue: Count = 1024
     max_memory_bytes: Bytes = 1 << 30
     replay_tokens_per_s: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsSettings:
+    """Recorded requests, for the admin API: how many are ``kept``, and whether with their texts."""
+
+    kept: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 10_000
+    texts: Literal["on", "off"] = "on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +203,7 @@ class Settings:
     local: LocalSettings = field(default_factory=LocalSettings)
     semantic: SemanticSettings = field(default_factory=SemanticSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)
+    requests: RequestsSettings = field(default_factory=RequestsSettings)
     log: LogSettings = field(default_factory=LogSettings)
     upstreams: list[UpstreamSettings] = field(default_factory=list)
     upstream_keys: Mapping[str, str] = field(

@@ -11,7 +11,7 @@ from prefix_layer.errors import (
     TraceError,
 )
 from prefix_layer.eviction import POLICIES, make_policy
-from prefix_layer.explain import Cause, Finding, find_cause
+from prefix_layer.explain import Cause, Edit, Finding, find_cause, first_edit
 from prefix_layer.fingerprint import fingerprint_model
 from prefix_layer.hashing import PUBLIC_SALT
 from prefix_layer.kv_memory import DTYPE_BYTES, KvMemory, read_kv_memory
@@ -46,6 +46,7 @@ __all__ = [
     "SIMULATED",
     "Cause",
     "CodecName",
+    "Edit",
     "EngineClient",
     "EngineConfig",
     "EngineFailed",
@@ -75,6 +76,7 @@ __all__ = [
     "count_belady_bound",
     "find_cause",
     "fingerprint_model",
+    "first_edit",
     "make_load",
     "make_policy",
     "measure_rates",

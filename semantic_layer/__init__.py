@@ -1,7 +1,10 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
+from semantic_layer.answer_equality import Equality
+from semantic_layer.binomial import interval
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
+from semantic_layer.calibration import Budgets, Calibration, IntentCalibration, calibrate
 from semantic_layer.counters import (
     Counted,
     Counters,
@@ -10,6 +13,7 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
+from semantic_layer.curve import CurvePoint, Recorded, Replay, curve, replay
 from semantic_layer.embedding import (
     Embedded,
     Embedder,
@@ -36,6 +40,7 @@ from semantic_layer.intent_learning import IntentTeacher
 from semantic_layer.intent_policy import IntentPolicies, IntentPolicy, Mode
 from semantic_layer.intent_rules import SEED_RULES, IntentRule
 from semantic_layer.journal import Journal, MemoryJournal, Row, open_journal
+from semantic_layer.label_book import LABELS, MAX_PER_INTENT, LabelBook, encode_label
 from semantic_layer.labels import Label, LabelSource
 from semantic_layer.leases import Lease, Leases, open_leases
 from semantic_layer.outcome import (
@@ -50,6 +55,14 @@ from semantic_layer.outcome import (
 )
 from semantic_layer.policy import CachePolicy
 from semantic_layer.records import MemoryRecords, Records, open_records
+from semantic_layer.rejections import (
+    MAX_REJECTIONS,
+    REJECTED,
+    REJECTIONS,
+    TAKEN_BACK,
+    Rejections,
+    rejection_id,
+)
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import (
     MemoryResponseStore,
@@ -74,26 +87,37 @@ from semantic_layer.vector_index import (
 
 __all__ = [
     "INTENTS",
+    "LABELS",
+    "MAX_PER_INTENT",
+    "MAX_REJECTIONS",
     "PRIORS",
+    "REJECTED",
+    "REJECTIONS",
     "SEED_RULES",
+    "TAKEN_BACK",
     "Breaker",
     "BreakerSettings",
+    "Budgets",
     "Bypass",
     "CacheControl",
     "CachePolicy",
     "CacheQuery",
+    "Calibration",
     "Candidate",
     "Circuit",
     "Counted",
     "Counters",
+    "CurvePoint",
     "Embedded",
     "Embedder",
     "EmbedderFailed",
     "Encoder",
     "Entry",
+    "Equality",
     "Follower",
     "Hit",
     "Inspection",
+    "IntentCalibration",
     "IntentClassifier",
     "IntentPolicies",
     "IntentPolicy",
@@ -102,6 +126,7 @@ __all__ = [
     "Journal",
     "Judgement",
     "Label",
+    "LabelBook",
     "LabelSource",
     "Lease",
     "Leases",
@@ -118,7 +143,10 @@ __all__ = [
     "PointFeed",
     "Reader",
     "Reason",
+    "Recorded",
     "Records",
+    "Rejections",
+    "Replay",
     "ResponseStore",
     "Row",
     "Scorer",
@@ -139,8 +167,12 @@ __all__ = [
     "Vectors",
     "Verdict",
     "Window",
+    "calibrate",
     "collection_name",
+    "curve",
     "detect_intent",
+    "encode_label",
+    "interval",
     "load_encoder",
     "open_counters",
     "open_journal",
@@ -149,4 +181,6 @@ __all__ = [
     "open_records",
     "open_response_store",
     "open_vector_index",
+    "rejection_id",
+    "replay",
 ]

@@ -9,11 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from semantic_layer.answer_equality import (
+    SURELY_SAME,
+    UNDECIDED,
+    Equality,
+    by_score,
+    compare_answers,
+)
 from semantic_layer.canonical import exact_key
 from semantic_layer.decision import Decision, Found, Judge
 from semantic_layer.embedding import Embedder
 from semantic_layer.entry import Entry
-from semantic_layer.errors import StoreUnavailable
+from semantic_layer.errors import StoreUnavailable, TextTooLong
 from semantic_layer.exact import ExactReader
 from semantic_layer.guarded import GuardedParts, Observe, OnFailure, Stopwatch
 from semantic_layer.intent import DetectIntent, detect_intent
@@ -21,6 +28,7 @@ from semantic_layer.lookup import Lookup
 from semantic_layer.outcome import Bypass, Hit, Inspection, Judgement, Miss, Outcome, Reason
 from semantic_layer.policy import CachePolicy
 from semantic_layer.reading import RequestReader
+from semantic_layer.rejections import Rejections
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import Page, ResponseStore, Selector
 from semantic_layer.scorer import Scorer
@@ -61,7 +69,8 @@ class SemanticCache:
         self.policy = policy or CachePolicy()
         self.thresholds = thresholds or Thresholds()
         self._ttl_by_intent_s: Mapping[str, float] = {}
-        knows_word = None if embedder is None else embedder.knows_word
+        self.rejections = Rejections()
+        self._knows_word = knows_word = None if embedder is None else embedder.knows_word
         self._judge = Judge(scorer or Scorer.conservative(), knows_word)
         self._clock = clock
         self._observe = observe
@@ -188,6 +197,33 @@ class SemanticCache:
         miss = Miss(look.key, look.scope, look.text, look.embedding, True, look.judgement)
         return await self._write(query, control, miss, answer, answer_text, exact_only)
 
+    async def entry(self, tenant: str, entry_id: str) -> Entry | None:
+        """Return one entry.
+
+        Raises:
+            StoreUnavailable: the store is slow or down.
+        """
+        return await self._parts.get(tenant, entry_id)
+
+    async def same_answer(self, one: str, other: str) -> Equality:
+        """Tell whether two answers say the same; undecided where a part is down."""
+        found = compare_answers(one, other, self._knows_word)
+        if found is not UNDECIDED:
+            return found
+        try:
+            first, second = await self._parts.embed(one), await self._parts.embed(other)
+        except (StoreUnavailable, TextTooLong):
+            return UNDECIDED
+        decision = self._judge.decide(
+            one, SURELY_SAME, [Found(float(first @ second), _said(other))]
+        )
+        return by_score(decision.judgement.score or 0.0)
+
+    @property
+    def scorer(self) -> str:
+        """The fingerprint of what gives scores: others' scores mean something else."""
+        return self._judge.fingerprint
+
     async def browse(self, selector: Selector, cursor: str | None, limit: int) -> Page:
         """Return a page of entries, newest first.
 
@@ -272,7 +308,7 @@ class SemanticCache:
         decision = await self._nearest(look, watch)
         if decision is None:
             return look.judgement, look
-        judgement = replace(decision.judgement, intent=look.intent, threshold=look.threshold)
+        judgement = look.completed(decision.judgement)
         if decision.entry is None:
             return judgement, look
         if decision.entry.entry_id == look.key:  # written since the exact read
@@ -304,10 +340,13 @@ class SemanticCache:
         )
         entries = await self._parts.get_many(tenant, [n.entry_id for n in near]) if near else []
         watch.lap("search")
-        found = []
+        found: list[Found] = []
+        look.rejected = []
         for neighbour, entry in zip(near, entries, strict=True):
             if entry is None or not look.may_lead_to(entry):
                 look.stale.append(neighbour.entry_id)
+            elif self.rejections.holds(tenant, entry.entry_id, look.text or ""):
+                look.reject(entry, neighbour.similarity)
             else:
                 fit = look.fit(entry)
                 found.append(Found(neighbour.similarity, entry, look.is_young(entry), fit))
@@ -323,6 +362,11 @@ class SemanticCache:
             await self._parts.drop_points(look.query.tenant, look.stale)
         except StoreUnavailable:
             return
+
+
+def _said(text: str) -> Entry:
+    """Return an entry of nothing but a text."""
+    return Entry("", "", "", "", "", b"", 0.0, 0.0, text=text)
 
 
 def _hit(

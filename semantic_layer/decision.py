@@ -53,6 +53,11 @@ class Judge:
             analyse(sample)
 
     @property
+    def fingerprint(self) -> str:
+        """What changes whenever scores would."""
+        return self._scorer.fingerprint
+
+    @property
     def least_similarity(self) -> float:
         """The cosine under which no candidate can be served."""
         return self._scorer.least_similarity
@@ -88,7 +93,7 @@ class Judge:
         if all(reason.verdict != "veto" for reason in reasons):
             verdict: Verdict = "pass" if score >= threshold else "veto"
             reasons.append(Reason("threshold", verdict, f"{score:.4f} / {threshold:.4f}"))
-        return Candidate(entry.entry_id, similarity, score, tuple(reasons))
+        return Candidate(entry.entry_id, similarity, score, tuple(reasons), entry.text or "")
 
     def _score(self, text: str, stored: str, similarity: float) -> tuple[float, list[Reason]]:
         if normalise(text) == normalise(stored):

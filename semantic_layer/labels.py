@@ -23,7 +23,8 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``score`` is what the scorer named by ``scorer`` (a fingerprint) gave the pair. ``served`` says
     that a client got the stored answer. ``weight`` is one over the probability with which the pair
-    was sampled. ``at`` is Unix seconds.
+    was sampled. ``at`` is Unix seconds. ``method`` is how the two answers were compared,
+    ``note`` what a person said of them.
     """
 
     label_id: str
@@ -40,6 +41,8 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     scorer: str = ""
     text: str = ""
     stored_text: str = ""
+    method: str = ""
+    note: str = ""
 
 
 def of_scorer(labels: Iterable[Label], scorer: str) -> list[Label]:

@@ -1,12 +1,12 @@
 """One look-up on its way: what is known of it so far. Knows no store."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from semantic_layer.chat import Chat
 from semantic_layer.conversation import chat_of
 from semantic_layer.entry import Entry
 from semantic_layer.histories import Fit, fit_of
-from semantic_layer.outcome import Judgement, Reason
+from semantic_layer.outcome import Candidate, Judgement, Reason
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.thresholds import Thresholds
 from semantic_layer.vector_index import Vector
@@ -32,6 +32,7 @@ class Lookup:
     is_cacheable: bool = True
     reasons: list[Reason] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
+    rejected: list[Candidate] = field(default_factory=list)
 
     def know(self, intent: str | None, thresholds: Thresholds) -> None:
         """Take note of the intent, and with it of the score that a hit must reach."""
@@ -42,7 +43,33 @@ class Lookup:
     @property
     def judgement(self) -> Judgement:
         """What is known so far, without candidates."""
-        return Judgement(intent=self.intent, threshold=self.threshold, reasons=tuple(self.reasons))
+        return Judgement(
+            intent=self.intent,
+            threshold=self.threshold,
+            reasons=tuple(self.reasons),
+            text=self.text,
+        )
+
+    def completed(self, judgement: Judgement) -> Judgement:
+        """Add to a judgement of candidates what the look-up knows."""
+        reasons = judgement.reasons
+        if self.rejected and not judgement.candidates:
+            reasons = self.rejected[0].reasons
+        return replace(
+            judgement,
+            intent=self.intent,
+            threshold=self.threshold,
+            text=self.text,
+            reasons=reasons,
+            candidates=(*judgement.candidates, *self.rejected),
+        )
+
+    def reject(self, entry: Entry, similarity: float) -> None:
+        """Take note of an entry that a person found wrong for this text."""
+        reason = Reason("feedback", "veto", "found wrong for this question")
+        self.rejected.append(
+            Candidate(entry.entry_id, similarity, 0.0, (reason,), entry.text or "")
+        )
 
     def fit(self, entry: Entry) -> Fit | None:
         """Say how the history fits that of a stored answer; None where neither has one."""

@@ -28,11 +28,15 @@ class Candidate:
     similarity: float
     score: float
     reasons: tuple[Reason, ...] = ()
+    text: str = ""  # of the stored question
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The numbers behind a decision, as the response headers and the admin API show them."""
+    """The numbers behind a decision, as the response headers and the admin API show them.
+
+    ``text`` is what similarity was judged on; None when nothing was judged.
+    """
 
     intent: str | None = None
     threshold: float | None = None
@@ -40,6 +44,7 @@ class Judgement:
     score: float | None = None
     reasons: tuple[Reason, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ knows its embedder by the cosines of a few probe texts, not by name or file.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
@@ -69,6 +70,12 @@ class Scorer:
             least_similarity=data["least_similarity"],
             ceiling=data["ceiling"],
         )
+
+    @property
+    def fingerprint(self) -> str:
+        """What changes whenever scores would."""
+        said = (sorted(self.weights.items()), self.bias, self.near, self.ceiling)
+        return "words:" + blake2b(repr(said).encode(), digest_size=6).hexdigest()
 
     def score(self, similarity: float, comparison: Comparison) -> float:
         """Return a probability, 0..1; guards have been silent."""

@@ -28,13 +28,15 @@ DEFAULT_PRIOR = 0.95
 class Thresholds:
     """Per-intent thresholds (0..1): a manual one beats a calibrated one beats the prior.
 
-    An unknown intent is judged by ``default``. 1 admits equal texts only. Intents that are ``off``
-    are answered by exact repeats only.
+    ``entries`` are those of entries with a history; a manual one beats them too. An unknown intent
+    is judged by ``default``. 1 admits equal texts only. Intents that are ``off`` are answered by
+    exact repeats only.
     """
 
     priors: Mapping[str, float] = field(default_factory=lambda: PRIORS)
     calibrated: Mapping[str, float] = field(default_factory=dict)
     manual: Mapping[str, float] = field(default_factory=dict)
+    entries: Mapping[str, float] = field(default_factory=dict)
     default: float = DEFAULT_PRIOR
     off: frozenset[str] = frozenset()
 
@@ -55,14 +57,21 @@ class Thresholds:
             default=_moved(DEFAULT_PRIOR, budget),
         )
 
-    def of(self, intent: str, asked: float | None = None) -> float:
-        """Return the threshold; a caller's wish only ever makes it stricter."""
-        own = self.default
-        for source in (self.manual, self.calibrated, self.priors):
-            if intent in source:
-                own = source[intent]
-                break
+    def of(self, intent: str, asked: float | None = None, entry_id: str | None = None) -> float:
+        """Return the threshold; a caller's wish only ever makes it stricter.
+
+        With ``entry_id`` it is the one that this entry must be served at.
+        """
+        own = self.manual.get(intent)
+        if own is None and entry_id is not None:
+            own = self.entries.get(entry_id)
+        if own is None:
+            own = self.calibrated.get(intent, self.prior(intent))
         return own if asked is None else max(own, asked)
+
+    def prior(self, intent: str) -> float:
+        """Return what holds for an intent as long as nothing is known."""
+        return self.priors.get(intent, self.default)
 
 
 def _moved(prior: float, budget: float) -> float:

@@ -106,6 +106,12 @@ class Tokenizer:
         ids = self.encode_rendered(self._hidden.any_hidden + text)
         return ids[1:] if self._hidden.any_hidden else ids
 
+    def encode_all_following(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of several rendered texts that don't begin their prompts, at once."""
+        first = self._hidden.any_hidden
+        found = self._tokenizer.encode_batch([first + t for t in texts], add_special_tokens=False)
+        return [encoding.ids[1:] if first else encoding.ids for encoding in found]
+
     def markup(self, rendered: str) -> Iterator[int]:
         """Give the places in a rendered prompt where special tokens begin."""
         return self._hidden.starts(rendered)

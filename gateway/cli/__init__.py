@@ -12,6 +12,7 @@ COMMANDS = {
     "import": "gateway.cli.transfer:import_entries",
     "export": "gateway.cli.transfer:export_entries",
     "trace": "gateway.cli.trace:trace",
+    "lint": "gateway.cli.lint:lint",
     "analyze": "gateway.cli.analyze:analyze",
 }
 

@@ -1,7 +1,16 @@
 """What is learnt while the gateway runs: policies of intents, labels, recorded requests."""
 
-from gateway.evidence.evidence import Evidence
-from gateway.evidence.intents import Change, IntentDesk, VersionConflict
-from gateway.evidence.tuner import Tuner
+from gateway.evidence.evidence import Evidence, EvidencePolicy
+from gateway.evidence.feedback import FeedbackResult, Judged, Person
+from gateway.evidence.intents import VersionConflict
+from gateway.evidence.recorded import RecordedRequest
 
-__all__ = ["Change", "Evidence", "IntentDesk", "Tuner", "VersionConflict"]
+__all__ = [
+    "Evidence",
+    "EvidencePolicy",
+    "FeedbackResult",
+    "Judged",
+    "Person",
+    "RecordedRequest",
+    "VersionConflict",
+]

@@ -1,39 +1,132 @@
 """All that is learnt while one gateway runs, kept beside the response path."""
 
+import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 
+from gateway.auth import PUBLIC
+from gateway.backends.routing import Backends
+from gateway.evidence.asking import ask_again
+from gateway.evidence.comparison import NO_JUDGE, Comparison
+from gateway.evidence.feedback import Feedback
+from gateway.evidence.gatherer import Gatherer
 from gateway.evidence.intents import INTENTS, IntentDesk
+<<<<<<< HEAD
 from gateway.evidence.tuner import Retune, Tuner
 from semantic_layer import Follower, IntentPolicies, Journal, MemoryJournal, StoreUnavailable
+=======
+from gateway.evidence.labels import LabelDesk
+from gateway.evidence.recorded import RecordedRequest
+from gateway.evidence.request_log import RequestLog
+from gateway.evidence.sampling import Sampling
+from gateway.evidence.tuner import Tuner
+from gateway.metrics import Metrics
+from semantic_layer import (
+    LABELS,
+    REJECTIONS,
+    Follower,
+    Journal,
+    SemanticCache,
+    StoreUnavailable,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidencePolicy:
+    """How much is learnt and kept.
+
+    ``budget`` is the wrong share (0..1) that intents without their own are held to. Shares (0..1)
+    are of semantic hits answered afresh, and of near-misses compared; each source gives
+    ``most_per_minute`` at most. ``judge`` is the model asked where words do not decide.
+    """
+
+    budget: float = 0.01
+    shadow_share: float = 0.0
+    gray_share: float = 1.0
+    most_per_minute: int = 30
+    judge: str = NO_JUDGE
+    requests_kept: int = 10_000
+    texts: bool = True
+>>>>>>> main
 
 
 class Evidence:
-    """The policies of intents over journals that all gateways share.
+    """Policies, recorded requests, labels and what gathers them, over journals all gateways share.
 
+<<<<<<< HEAD
     Args:
         journal: where everything is kept.
         budget: the wrong share (0..1) of intents that have none of their own.
         settings: the wishes for intents that hold where operators set none.
         retune: told thresholds and times to live when they change.
+=======
+    ``tenants`` tells the names of the tenants that have keys.
+>>>>>>> main
     """
 
     def __init__(
         self,
         journal: Journal,
         *,
+<<<<<<< HEAD
         budget: float,
         retune: Retune,
         settings: IntentPolicies | None = None,
     ) -> None:
         self._journal = journal
         self.tuner = Tuner(budget, retune, settings)
+=======
+        cache: SemanticCache,
+        backends: Backends,
+        metrics: Metrics,
+        policy: EvidencePolicy,
+        tenants: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self._journal = journal
+        self.tuner = Tuner(policy.budget, cache.retune)
+>>>>>>> main
         self.intents = IntentDesk(journal, self.tuner.use_policies)
-        self._follower = Follower(journal, {INTENTS: self.intents})
+        self.requests = RequestLog(
+            journal,
+            most=policy.requests_kept,
+            texts=policy.texts,
+            scorer=lambda: cache.scorer,
+            on_failure=lambda: metrics.count_store_failure("requests"),
+        )
+        self.labels = LabelDesk(journal, cache.rejections, metrics.count_label)
+        self._tenants = tenants
+        self.feedback = Feedback(
+            cache,
+            self.requests,
+            self.labels,
+            find=self.find_request,
+            on_verdict=metrics.count_verdict,
+        )
+        self.gatherer = Gatherer(
+            cache=cache,
+            labels=self.labels,
+            comparison=Comparison(cache, backends, policy.judge),
+            generate=partial(ask_again, backends),
+            shadow=Sampling(policy.shadow_share, policy.most_per_minute),
+            gray=Sampling(policy.gray_share, policy.most_per_minute),
+            texts=policy.texts,
+            on_compared=metrics.count_compared,
+        )
+        self._follower = Follower(
+            journal,
+            {INTENTS: self.intents, LABELS: self.labels.book, REJECTIONS: cache.rejections},
+        )
 
-    @classmethod
-    def in_memory(cls, *, budget: float, retune: Retune) -> "Evidence":
-        """Return the evidence of this process alone."""
-        return cls(MemoryJournal(), budget=budget, retune=retune)
+    async def find_request(self, request_id: str) -> RecordedRequest | None:
+        """Return the latest request of this id, whoever made it.
+
+        Raises:
+            StoreUnavailable: the store is slow or down.
+        """
+        names = dict.fromkeys([PUBLIC, *self._tenants()])
+        return await self.requests.get(request_id, list(names))
 
     async def start(self) -> None:
         """Read what is known before the first request; a store that is down is asked again."""
@@ -41,9 +134,12 @@ class Evidence:
             await self._follower.catch_up()
 
     async def run(self) -> None:
-        """Keep up with the other gateways, for ever."""
-        await self._follower.follow()
+        """Keep up with the other gateways, record and gather, for ever."""
+        async with asyncio.TaskGroup() as group:
+            for work in (self._follower.follow, self.requests.run, self.gatherer.run):
+                group.create_task(work())
 
     async def close(self) -> None:
-        """Close the journals."""
+        """Write what waits and close the journals."""
+        await self.requests.flush()
         await self._journal.close()

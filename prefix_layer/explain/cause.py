@@ -55,10 +55,11 @@ _VOLATILE_TEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A cause, in words for whoever wrote the prompt."""
+    """A cause, in words for whoever wrote the prompt; ``piece`` is the text here that changes."""
 
     cause: Cause
     detail: str
+    piece: str = ""
 
 
 def find_cause(here: str, cached: str) -> Finding | None:
@@ -83,7 +84,7 @@ def _of_edit(here: str, edit: Edit) -> Finding:
     if differs is not None:
         kind, ours, theirs = differs
         text = f"{_VOLATILE_TEXT[kind]}: {_shown(ours)} here, {_shown(theirs)} in the cached prompt"
-        return Finding(kind, text)
+        return Finding(kind, text, ours)
     pair = f"{_shown(edit.here)} here, {_shown(edit.cached)} in the cached prompt"
     ours, theirs = _folded(edit.here), _folded(edit.cached)
     if ours != theirs and _squeezed(edit.here) == _squeezed(edit.cached):

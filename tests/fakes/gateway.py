@@ -14,7 +14,7 @@ from gateway.auth import KeyRing
 from gateway.backends.base import Backend
 from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
-from gateway.evidence import Evidence
+from gateway.evidence import Evidence, EvidencePolicy
 from gateway.flight import FlightGroup
 from gateway.kept_responses import KeptResponses
 from gateway.metrics import Metrics
@@ -26,7 +26,9 @@ from gateway.settings import LogSettings, Settings
 from gateway.stats import TrafficStats
 from gateway.write_back import WriteBack
 from semantic_layer import (
+    Embedder,
     MemoryCounters,
+    MemoryJournal,
     MemoryRecords,
     MemoryResponseStore,
     MemoryVectorIndex,
@@ -40,15 +42,22 @@ QUIET = Settings(log=LogSettings(level="error", format="json"))
 class MemoryGateway:
     """The parts of one gateway, its app, and a way to call it."""
 
-    def __init__(self, backend: Backend, settings: Settings = QUIET) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        settings: Settings = QUIET,
+        *,
+        embedder: Embedder | None = None,
+        evidence: EvidencePolicy | None = None,
+    ) -> None:
         metrics, stats, backends = Metrics(), TrafficStats(), Backends([backend])
         metrics.know_models(lambda name: backends.find(name) is not None)
         self.records: list[RequestRecord] = []
         self.write_back = WriteBack(8, metrics.count_dropped)
         cache = SemanticCache(
             store=MemoryResponseStore(),
-            index=MemoryVectorIndex(1),
-            embedder=None,
+            index=MemoryVectorIndex(embedder.dim if embedder else 1),
+            embedder=embedder,
             observe=metrics.observe_lookup,
             on_failure=metrics.count_store_failure,
         )
@@ -58,8 +67,16 @@ class MemoryGateway:
             self.records.append(request)
             metrics.record(request)
             stats.record(request)
+            self.evidence.requests.record(request)
 
         quotas = Quotas(MemoryCounters())
+        self.evidence = Evidence(
+            MemoryJournal(),
+            cache=cache,
+            backends=backends,
+            metrics=metrics,
+            policy=evidence or EvidencePolicy(),
+        )
         self.parts = Parts(
             settings=settings,
             key_ring=KeyRing(settings.api_keys_file),
@@ -70,6 +87,7 @@ class MemoryGateway:
                 write_back=self.write_back,
                 quotas=quotas,
                 on_record=record,
+                evidence=self.evidence.gatherer,
             ),
             embeddings=Embeddings(
                 cache=cache,
@@ -85,7 +103,7 @@ class MemoryGateway:
             stats=stats,
             quotas=quotas,
             responses=KeptResponses(MemoryRecords(), 60),
-            evidence=Evidence.in_memory(budget=0.01, retune=cache.retune),
+            evidence=self.evidence,
         )
 
     def app(self, **parts: Any) -> Litestar:
@@ -115,9 +133,10 @@ class MemoryGateway:
 
     @contextlib.asynccontextmanager
     async def _storing(self) -> AsyncIterator[None]:
-        worker = asyncio.create_task(self.write_back.run())
+        workers = [asyncio.create_task(work()) for work in (self.write_back.run, self.evidence.run)]
         try:
             yield
         finally:
-            worker.cancel()
-            await asyncio.wait([worker])
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers)

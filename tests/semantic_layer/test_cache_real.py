@@ -104,6 +104,32 @@ def both_ways(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [pair for one, other in pairs for pair in ((one, other), (other, one))]
 
 
+ANSWERS = [
+    ("The capital of France is Paris.", "Paris is the capital of France.", True),
+    ("I don't know.", "I do not know.", True),
+    ("Mix flour and water, then bake.", "Mix water and flour, then bake.", True),
+    ("The capital of France is Paris.", "The capital of France is Berlin.", False),
+    ("Press the red button.", "Press the green button.", False),
+    ("It has 12 rooms.", "It has 21 rooms.", False),
+    ("Jupiter is larger than Saturn.", "Saturn is larger than Jupiter.", None),
+    ("Use aspirin for the pain.", "Use ibuprofen for the pain.", None),
+    ("The answer is mitosis.", "The answer is meiosis.", None),
+    ("先洗手再吃饭。", "先吃饭再洗手。", None),
+    ("首都是柏林。", "首都是巴黎。", None),
+]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(("one", "other", "same"), ANSWERS)
+async def test_answers_are_compared_honestly(
+    embedder: ThreadedEmbedder, one: str, other: str, same: bool | None
+) -> None:
+    """The same, another, or not to be told: never the same when they say something else."""
+    cache = await fresh(embedder)
+    found = [await cache.same_answer(one, other), await cache.same_answer(other, one)]
+    assert [each.same for each in found] == [same, same], found
+
+
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("one", "other"), both_ways(HITS))
 async def test_rewording_hits_when_the_answer_is_the_same(

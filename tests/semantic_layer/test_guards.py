@@ -4,7 +4,7 @@ import pytest
 
 from semantic_layer.analysis import analyse
 from semantic_layer.edits import compare
-from semantic_layer.guards import first_veto
+from semantic_layer.guards import certain_veto, first_veto
 from semantic_layer.scorer import says_nearly_the_same, says_the_same
 
 VETOES = {
@@ -286,3 +286,20 @@ def test_other_word_is_left_over_when_it_only_looks_alike(one: str, other: str) 
     comparison = compare(analyse(one), analyse(other), knows_word)
     assert comparison.count("typo") == 0
     assert not says_nearly_the_same(comparison)
+
+
+FAR_REWORDINGS = [
+    ("Can I be dismissed while on sick leave?", "May my boss sack me when I'm signed off ill?"),
+    ("How do I ask for a raise without sounding greedy?", "Tactful way to say I should earn more?"),
+    ("Do part-time workers get sick pay?", "If someone isn't full time, are they paid while ill?"),
+    ("Is it open on Saturday?", "Do you work at the weekend, Sat to be exact?"),
+    ("Why do people say 'break a leg'?", "Where does the odd stage blessing come from?"),
+    ("布洛芬一天最多吃几次", "24小时之内，服布洛芬不能超过多少回"),
+    ("直播间买的翡翠是假的怎么办", "主播卖给我的玉鉴定出来是赝品，还能走什么途径"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), both_ways(FAR_REWORDINGS))
+def test_doubt_is_left_to_a_verifier_when_little_else_agrees(one: str, other: str) -> None:
+    """Texts that share few words may say a difference otherwise: no guard is certain."""
+    assert certain_veto(compare(analyse(one), analyse(other), knows_word)) is None

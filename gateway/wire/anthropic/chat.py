@@ -70,6 +70,16 @@ def decode_prompt(data: bytes) -> tuple[PromptIn, dict[str, Any]]:
     return request, body
 
 
+def translate_prompt(tree: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Translate a request that is already decoded JSON; return the origins of its messages too.
+
+    Raises:
+        BadRequest: anything is wrong with it; names the field.
+    """
+    body, turns = _prompt(tree, convert(tree, PromptIn))
+    return body, turns.origins
+
+
 def _prompt(tree: dict[str, Any], request: PromptIn) -> tuple[dict[str, Any], Turns]:
     check_messages(request)
     for name in _REFUSED:

@@ -1,0 +1,166 @@
+"""Recent requests with the reasons of their decisions, shared by all gateways.
+
+Written beside the response path in batches: a request costs an append. Of a flood a share is
+recorded, a second's first 20 exact repeats and first 200 others; the rest is only counted.
+"""
+
+import asyncio
+import time
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from gateway.evidence.recorded import RecordedRequest, key_of, recorded
+from gateway.record import CacheOutcome, RequestRecord
+from semantic_layer import Journal, Row, StoreUnavailable
+
+REQUESTS = "requests"
+MAX_WAITING = 2000
+EVERY_S = 0.2
+BATCH = 200
+_PAGE = 500
+_MOST_SCANNED = 100_000
+_LEVEL = 1
+_PER_S = {"exact": 20, "other": 200}
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(RecordedRequest).decode
+
+
+class RequestLog:
+    """Records requests, finds them again.
+
+    Args:
+        journal: where they are kept.
+        most: how many are kept over all gateways; 0 keeps none.
+        texts: whether words of requests and answers are kept.
+        scorer: tells the fingerprint of what gives scores now.
+        on_failure: told for each batch that was lost.
+        clock: Unix seconds.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        most: int,
+        texts: bool,
+        scorer: Callable[[], str],
+        on_failure: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._journal = journal
+        self._most = most
+        self._texts = texts
+        self._scorer = scorer
+        self._on_failure = on_failure
+        self._clock = clock
+        self._waiting: deque[tuple[RequestRecord, float]] = deque()
+        self._second = 0
+        self._this_second: Counter[str] = Counter()
+        self._flushing = asyncio.Lock()
+        self.num_dropped = 0
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether words of requests and answers are kept."""
+        return self._texts
+
+    def record(self, record: RequestRecord) -> None:
+        """Take note of a request that ended; written soon."""
+        if not self._most:
+            return
+        now = self._clock()
+        if self._has_room(now, record.outcome):
+            self._waiting.append((record, now))
+        else:
+            self.num_dropped += 1
+
+    async def run(self) -> None:
+        """Write what waits, for ever."""
+        while True:
+            await asyncio.sleep(EVERY_S)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what waits now. Never raises for the store."""
+        async with self._flushing:
+            while self._waiting:
+                count = min(BATCH, len(self._waiting))
+                batch = [self._waiting.popleft() for _ in range(count)]
+                try:
+                    await self._write(batch)
+                except StoreUnavailable:
+                    self.num_dropped += len(batch)
+                    self._on_failure()
+
+    async def get(self, request_id: str, tenants: Sequence[str]) -> RecordedRequest | None:
+        """Return the latest request of this id that one of the tenants made.
+
+        Raises:
+            StoreUnavailable: the store is slow or down.
+        """
+        await self.flush()
+        keys = [key_of(request_id, tenant) for tenant in tenants]
+        rows = await self._journal.get(REQUESTS, [request_id, *keys])
+        found = [row for row in rows if row is not None and row.data]
+        return _read(max(found, key=lambda row: row.seq)) if found else None
+
+    async def select(
+        self,
+        fits: Callable[[RecordedRequest], bool],
+        *,
+        before: int | None = None,
+        limit: int,
+        since: float = 0.0,
+    ) -> tuple[list[RecordedRequest], int | None]:
+        """Return the next fitting requests, newest first, and where the following ones begin.
+
+        Raises:
+            StoreUnavailable: the store is slow or down.
+        """
+        await self.flush()
+        found: list[RecordedRequest] = []
+        num_seen = 0
+        while num_seen < _MOST_SCANNED:
+            rows = await self._journal.before(REQUESTS, before, _PAGE)
+            for row in rows:
+                before = row.seq
+                request = _read(row)
+                if request is None:
+                    continue
+                if request.at < since:
+                    return found, None
+                if fits(request):
+                    found.append(request)
+                    if len(found) == limit:
+                        return found, before
+            if len(rows) < _PAGE:
+                return found, None
+            num_seen += len(rows)
+        return found, before
+
+    def _has_room(self, now: float, outcome: CacheOutcome) -> bool:
+        second = int(now)
+        if second != self._second:
+            self._second = second
+            self._this_second.clear()
+        kind = "exact" if outcome == "exact" else "other"
+        self._this_second[kind] += 1
+        return self._this_second[kind] <= _PER_S[kind] and len(self._waiting) < MAX_WAITING
+
+    async def _write(self, batch: Sequence[tuple[RequestRecord, float]]) -> None:
+        scorer = self._scorer()
+        requests = [recorded(record, at, scorer, texts=self._texts) for record, at in batch]
+        rows = {request.key: zlib.compress(_encode(request), _LEVEL) for request in requests}
+        await self._journal.put(REQUESTS, rows, most=self._most)
+
+
+def _read(row: Row) -> RecordedRequest | None:
+    """Return a request; None for what another version wrote."""
+    try:
+        return _decode(zlib.decompress(row.data))
+    except (zlib.error, msgspec.MsgspecError):
+        return None

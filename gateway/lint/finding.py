@@ -1,0 +1,121 @@
+"""What the linter found, gathered over a log: one finding per cause and place."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+MAX_FINDINGS = 2000
+
+MENDS = {
+    "timestamp": "move the line to the end of the prompt, or cut the time to what the task needs",
+    "uuid": "leave the id out of the prompt, or put it at the end of the last message",
+    "identifier": "leave the id out of the prompt, or put it at the end of the last message",
+    "number": "leave it out of the prompt, or put it at the end of the last message",
+    "json_key_order": "write JSON with sorted keys",
+    "json_format": "write JSON with one separator and one escape style everywhere",
+    "tool_order": "list the tools in one order, by name",
+    "list_order": "write the list in one order",
+    "line_order": "write the lines in one order",
+    "retrieval_order": "put the chunks in one order, such as by id, and the question last",
+    "few_shot_order": "give the examples in one order",
+    "whitespace": "build the text from one template; strip and join white space in one way",
+    "unicode_form": "normalise the text (NFC, one width of punctuation) before it is put in",
+    "letter_case": "write the text in one way",
+    "template_change": "render all prompts with one chat template and tokenizer version",
+    "edited_history": "only append to a conversation; trim or sum up rarely and in large steps",
+    "edited_text": "put what differs behind what is the same for all requests",
+}
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Where a prompt parts: the field of the request, the character in it, and the token.
+
+    ``token`` counts in the rendered prompt; None when the prompt cannot be rendered.
+    """
+
+    file: str
+    line: int
+    field: str
+    message: int | None
+    char: int
+    token: int | None
+
+
+class Finding(msgspec.Struct, kw_only=True):
+    """One fault: how many requests it split, and what that cost.
+
+    ``name`` tells more of the cause where words before it do, as ``session id``; ``seen`` is the
+    place of the prompt that was met first. ``lost_tokens`` are those behind the split that could
+    have been reused, in all requests, ``lost_per_1000`` for each thousand requests of the log.
+    """
+
+    cause: str
+    name: str
+    detail: str
+    mend: str
+    role: str
+    position: Position
+    seen: str
+    requests: int = 0
+    lost_tokens: int = 0
+    lost_per_1000: int = 0
+
+
+class BadRow(msgspec.Struct, frozen=True):
+    """A row that is no request."""
+
+    file: str
+    line: int
+    message: str
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A linted log. ``hit_share`` is what a prefix cache finds of its tokens, by replay."""
+
+    requests: int
+    prompt_tokens: int
+    hit_share: float
+    reachable_share: float
+    findings: list[Finding]
+    bad: list[BadRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What makes two splits one finding."""
+
+    cause: str
+    role: str
+    label: str
+
+
+class Findings:
+    """Gathers splits by their site; those beyond `MAX_FINDINGS` are put to the last."""
+
+    def __init__(self) -> None:
+        self._found: dict[Site, Finding] = {}
+
+    def get(self, site: Site) -> Finding | None:
+        """Return what was found at a site."""
+        return self._found.get(site)
+
+    def add(self, site: Site, finding: Finding) -> None:
+        """Begin a finding."""
+        if len(self._found) < MAX_FINDINGS:
+            self._found[site] = finding
+
+    def ranked(self, num_requests: int) -> list[Finding]:
+        """Return the findings, dearest first."""
+        for finding in self._found.values():
+            finding.lost_per_1000 = round(finding.lost_tokens * 1000 / max(num_requests, 1))
+        return sorted(self._found.values(), key=_rank)
+
+
+def _rank(finding: Finding) -> tuple[int, str]:
+    return -finding.lost_tokens, finding.cause
+
+
+def lost_tokens(findings: Iterable[Finding]) -> int:
+    """Add up what findings cost."""
+    return sum(finding.lost_tokens for finding in findings)

@@ -1,0 +1,81 @@
+"""Blocks of text in another order, such as retrieved chunks or worked examples. Pure."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+BlockOrder = Literal["retrieval_order", "few_shot_order", "line_order"]
+
+MIN_BLOCK_CHARS = 12
+LONG_BLOCK_CHARS = 120  # a paragraph like this is no rule of a list
+HEADER_CHARS = 160
+MAX_BLOCKS = 400
+
+_PARAGRAPHS = re.compile(r"\n\s*\n|\n-{3,}\s*\n")
+_RANK = re.compile(r"^\s*(?:[^\W\d]{1,16}\s*)?[\[(（【#第]?\s*\d{1,4}\s*[\])）】.:：、篇条]*\s*")
+_EXAMPLES = re.compile(
+    r"examples?\b|beispiele?\b|exemples?\b|ejemplos?\b|exemplos?\b|esempi\w?\b|пример|示例|例子|"
+    r"例[:：0-9一二三]|例題|예시|مثال|उदाहरण|"
+    r"^\s*(?:input|output|q|a|question|answer|frage|antwort|entrada|salida|entrée|sortie|"
+    r"eingabe|ausgabe|pregunta|respuesta|pergunta|resposta|domanda|risposta|réponse|输入|输出|入力|出力|问|答|问题|回答|입력|출력|вопрос|ответ)\s*\d*\s*[:：]",
+    re.IGNORECASE | re.MULTILINE,
+)
+_DOCUMENTS = re.compile(
+    r"\bdoc(?:ument)?s?\b|\bsources?\b|\bpassages?\b|\bcontext\b|\bchunks?\b|\bsnippets?\b|"
+    r"\bdokumente?\b|\bquellen?\b|\bkontext\b|\bcontexte\b|\bdocumentos?\b|\bcontexto\b|"
+    r"\bfuentes?\b|\bdocumenti\b|\bfonti\b|документ|источник|контекст|文档|文件|资料|上下文|片段|"
+    r"参考|检索|知识|文書|資料|文脈|コンテキスト|문서|자료|مستند|وثائق|दस्तावेज़|संदर्भ|https?://",
+    re.IGNORECASE,
+)
+
+
+def block_order(here: str, cached: str, role: str) -> tuple[BlockOrder, int] | None:
+    """Name the blocks that both texts hold in another order, and where they begin in ``here``."""
+    for cut in (_paragraphs, _lines):
+        ours, theirs = cut(here), cut(cached)
+        moved = _moved([_plain(b) for b in ours], [_plain(b) for b in theirs])
+        if moved:
+            start = here.find(ours[moved[0]])
+            blocks = [ours[at] for at in moved]
+            return _kind(blocks, here[max(0, start - HEADER_CHARS) : start], role), start
+    return None
+
+
+def _paragraphs(text: str) -> list[str]:
+    return _PARAGRAPHS.split(text)[:MAX_BLOCKS]
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n")[:MAX_BLOCKS]
+
+
+def _plain(block: str) -> str:
+    """Return a block without the number of its rank."""
+    return _RANK.sub("", block, count=1).strip()
+
+
+def _moved(ours: Sequence[str], theirs: Sequence[str]) -> list[int]:
+    """Return the blocks of both, by their place in ours, if they follow each other otherwise."""
+    places = {block: at for at, block in enumerate(theirs)}
+    shared = [
+        at
+        for at, block in enumerate(ours)
+        if len(block) >= MIN_BLOCK_CHARS and block in places and ours.index(block) == at
+    ]
+    order = [places[ours[at]] for at in shared]
+    first = next(
+        (i for i, (a, b) in enumerate(zip(order, sorted(order), strict=True)) if a != b), None
+    )
+    return [] if first is None else shared[first:]
+
+
+def _kind(blocks: list[str], header: str, role: str) -> BlockOrder:
+    if sum(bool(_EXAMPLES.search(block)) for block in blocks) * 2 > len(blocks):
+        return "few_shot_order"
+    last = header.rstrip().rsplit("\n\n", 1)[-1]
+    if _EXAMPLES.search(last):
+        return "few_shot_order"
+    is_long = sum(map(len, blocks)) > LONG_BLOCK_CHARS * len(blocks)
+    if is_long or role in ("user", "tool") or any(map(_DOCUMENTS.search, [*blocks, last])):
+        return "retrieval_order"
+    return "line_order"

@@ -1,0 +1,60 @@
+"""A difference that a guard found, and how much of the two texts stands around it. Pure."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from semantic_layer.edits import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What differs, in words.
+
+    ``exchanged`` says that each text has its own ("7 am", "7 pm"); else one text has it and the
+    other is silent ("on Sunday", nothing). ``agreement`` is the share of all other content words
+    that both texts have, 0..1: the higher, the surer that the difference is the point.
+    """
+
+    detail: str
+    exchanged: bool
+    agreement: float
+
+
+Guard = Callable[[Comparison], Finding | None]
+
+
+def exchange(c: Comparison, one: str, other: str) -> Finding:
+    """Report that ``one`` stands where the other text has ``other``."""
+    return Finding(_differ(one, other), True, agreement(c, {one}, {other}))
+
+
+def addition(c: Comparison, words: Collection[str], detail: str) -> Finding:
+    """Report words that only one text has."""
+    return Finding(detail[:_LONGEST], False, agreement(c, words, words))
+
+
+def difference(
+    c: Comparison, one: Collection[str], other: Collection[str], *, exchanged: bool | None = None
+) -> Finding:
+    """Report the words of each side, either of which may be none."""
+    return Finding(
+        _differ("/".join(sorted(one)) or "none", "/".join(sorted(other)) or "none"),
+        bool(one and other) if exchanged is None else exchanged,
+        agreement(c, one, other),
+    )
+
+
+def agreement(c: Comparison, one: Collection[str], other: Collection[str]) -> float:
+    """Return the share of content words with a counterpart, those in question left out."""
+    left_one = sum(token.norm not in one for token in c.only_one)
+    left_other = sum(token.norm not in other for token in c.only_other)
+    matched = 2 * c.num_matched
+    total = matched + left_one + left_other
+    return matched / total if total else 1.0
+
+
+def _differ(one: object, other: object) -> str:
+    return f"{one} / {other}"[:_LONGEST]
+
+
+_LONGEST = 120

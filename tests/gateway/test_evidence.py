@@ -1,0 +1,339 @@
+"""What is learnt of hits and near-misses, over a gateway in memory with a scripted model."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from gateway.evidence import EvidencePolicy
+from semantic_layer import Label
+from tests.fakes.backends import FakeBackend, whole
+from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.gateway import QUIET, MemoryGateway
+
+CHAT, REQUESTS, FEEDBACK = "/v1/chat/completions", "/admin/requests", "/admin/feedback"
+STORED = "How do I turn on updates?"
+REWORDED = "How can I switch on updates, please?"
+FORCED = {"x-strata-intent": "general"}
+STRICT = {**FORCED, "x-strata-threshold": "1.0"}
+
+
+class Learner:
+    """A gateway, a client of it, and what it has learnt."""
+
+    def __init__(self, answer: str = "made", **policy: Any) -> None:
+        self.backend = FakeBackend(whole(answer))
+        self.gateway = MemoryGateway(
+            self.backend, QUIET, embedder=FakeEmbedder(), evidence=EvidencePolicy(**policy)
+        )
+        self.client: httpx.AsyncClient = None  # type: ignore[assignment]
+
+    @property
+    def labels(self) -> list[Label]:
+        return self.gateway.evidence.labels.book.labels()
+
+    async def store(self, answer: str, question: str = STORED) -> str:
+        rows = [{"request": body(question), "text": answer, "intent": "general"}]
+        response = await self.client.post("/admin/cache/entries", json=rows)
+        assert response.json()["errors"] == [], response.text
+        return str(response.json()["ids"][0])
+
+    async def ask(self, text: str, **headers: str) -> httpx.Response:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        response = await self.client.post(CHAT, json=body(text), headers={**FORCED, **named})
+        assert response.status_code == 200, response.text
+        await self.gateway.evidence.gatherer.settled()
+        return response
+
+    async def say(self, verdict: str, **about: str) -> Any:
+        response = await self.client.post(FEEDBACK, json={"verdict": verdict, **about})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    async def listed(self, **query: Any) -> list[dict[str, Any]]:
+        response = await self.client.get(REQUESTS, params=query)
+        assert response.status_code == 200, response.text
+        return list(response.json()["requests"])
+
+    async def metric(self, line: str) -> str | None:
+        text = (await self.client.get("/metrics")).text
+        return next((each.split()[-1] for each in text.splitlines() if each.startswith(line)), None)
+
+
+def body(text: str) -> dict[str, Any]:
+    return {"model": "m", "messages": [{"role": "user", "content": text}], "temperature": 0}
+
+
+@pytest.fixture
+async def learner(request: pytest.FixtureRequest) -> AsyncIterator[Learner]:
+    """A learner with the policy that the test's parameter names."""
+    learner = Learner(**getattr(request, "param", {}))
+    async with learner.gateway.client() as client:
+        learner.client = client
+        yield learner
+
+
+policy = pytest.mark.parametrize
+
+
+@policy("learner", [{"shadow_share": 1.0, "answer": "In the menu."}], indirect=True)
+async def test_hit_is_answered_afresh_when_it_is_sampled(learner: Learner) -> None:
+    """The same answer makes a right label; the client is served the stored one and pays nothing."""
+    entry = await learner.store("in the menu")
+    response = await learner.ask(REWORDED)
+    assert response.headers["x-strata-cache"] == "semantic"
+    assert len(learner.backend.calls) == 1, "the shadow's own"
+    (label,) = learner.labels
+    assert (label.right, label.served, label.source, label.method) == (
+        True, True, "shadow", "normalised",
+    )  # fmt: skip
+    assert (label.entry_id, label.text, label.stored_text) == (entry, REWORDED, STORED)
+    assert (label.weight, label.intent) == (1.0, "general")
+    assert label.score == pytest.approx(float(response.headers["x-strata-score"]), rel=1e-4)
+    stats = (await learner.client.get("/admin/stats")).json()
+    assert stats["requests"] == 1, "a shadow is no request of anybody"
+    labelled = 'strata_hits_labelled_total{intent="general",source="shadow",verdict="right"}'
+    assert await learner.metric(labelled) == "1.0"
+
+
+@policy("learner", [{"shadow_share": 1.0, "answer": "There are 12."}], indirect=True)
+async def test_pair_is_not_served_again_when_its_shadow_differs(learner: Learner) -> None:
+    """The entry stays for its own question."""
+    await learner.store("There are 13.")
+    assert (await learner.ask(REWORDED)).headers["x-strata-cache"] == "semantic"
+    assert [label.right for label in learner.labels] == [False]
+    assert (await learner.ask(REWORDED)).headers["x-strata-cache"] == "miss"
+    assert (await learner.ask(STORED)).headers["x-strata-cache"] == "exact"
+
+
+@policy("learner", [{"shadow_share": 1.0, "answer": "Something about quite another matter"}],
+        indirect=True)  # fmt: skip
+async def test_no_label_is_made_when_the_answers_cannot_be_told_apart(learner: Learner) -> None:
+    """It is counted as undecided."""
+    await learner.store("Whatever words stand here")
+    assert (await learner.ask(REWORDED)).headers["x-strata-cache"] == "semantic"
+    assert learner.labels == []
+    compared = 'strata_answers_compared_total{source="shadow",verdict="undecided"}'
+    assert await learner.metric(compared) == "1.0"
+
+
+@policy("learner", [{"shadow_share": 1.0}], indirect=True)
+async def test_exact_repeat_is_never_explored(learner: Learner) -> None:
+    """Nor what the client wants from the cache alone, or kept out of it."""
+    await learner.store("made")
+    assert (await learner.ask(STORED)).headers["x-strata-cache"] == "exact"
+    for control in ("only-if-cached", "no-store"):
+        response = await learner.ask(REWORDED, cache_control=control)
+        assert response.headers["x-strata-cache"] == "semantic"
+    assert learner.backend.calls == []
+    assert learner.labels == []
+
+
+@policy("learner", [{"answer": "made"}, {"answer": "made by 2"}], indirect=True)
+async def test_near_miss_is_compared_when_its_answer_was_generated_anyway(
+    learner: Learner,
+) -> None:
+    """At no call more; the label says that nobody was served it."""
+    await learner.store("made")
+    response = await learner.ask(REWORDED, **{"x-strata-threshold": "1.0"})
+    assert response.headers["x-strata-cache"] == "miss"
+    assert len(learner.backend.calls) == 1
+    answer = response.json()["choices"][0]["message"]["content"]
+    (label,) = learner.labels
+    assert (label.source, label.served, label.right) == ("gray", False, answer == "made")
+    assert 0 < label.score < 1
+    assert await learner.metric("strata_hits_labelled_total{") is None, "no hit was labelled"
+
+
+@policy("learner", [{"gray_share": 0.0}], indirect=True)
+async def test_nothing_is_compared_when_the_shares_are_nothing(learner: Learner) -> None:
+    """Learning is the operator's choice."""
+    await learner.store("made")
+    await learner.ask(REWORDED, **{"x-strata-threshold": "1.0"})
+    await learner.ask(f"{REWORDED} Thanks.")
+    assert learner.labels == []
+
+
+async def test_pair_is_a_miss_when_feedback_says_it_was_wrong(learner: Learner) -> None:
+    """For this question only, and however often the entry is written anew."""
+    entry = await learner.store("made")
+    response = await learner.ask(REWORDED)
+    told = await learner.say("wrong", request_id=response.headers["x-request-id"], note="no")
+    assert told == {
+        "verdict": "wrong", "request_id": response.headers["x-request-id"], "entry": entry,
+        "intent": "general", "labelled": True, "dropped": "pair",
+    }  # fmt: skip
+    refused = await learner.client.post("/admin/cache/lookup", json={"request": body(REWORDED)})
+    assert refused.json()["outcome"] == "miss"
+    assert refused.json()["candidates"][-1]["reasons"][0]["check"] == "feedback"
+    await learner.store("made again")
+    assert (await learner.ask(REWORDED.upper())).headers["x-strata-cache"] == "miss"
+    assert (await learner.ask(STORED)).headers["x-strata-cache"] == "exact"
+    other = await learner.ask("How do I switch on updates?")
+    assert other.headers["x-strata-cache"] == "semantic"
+    labelled = 'strata_hits_labelled_total{intent="general",source="feedback",verdict="wrong"}'
+    assert await learner.metric(labelled) == "1.0"
+
+
+async def test_last_verdict_holds_when_a_person_thinks_again(learner: Learner) -> None:
+    """One label per person and pair; a pair that is right after all is served again."""
+    await learner.store("made")
+    response = await learner.ask(REWORDED)
+    about = {"request_id": response.headers["x-request-id"]}
+    await learner.say("wrong", **about)
+    await learner.say("right", **about, source="review")
+    assert [(label.right, label.source) for label in learner.labels] == [(True, "review")]
+    assert (await learner.ask(REWORDED)).headers["x-strata-cache"] == "semantic"
+
+
+async def test_entry_is_gone_when_its_own_answer_was_wrong(learner: Learner) -> None:
+    """An exact hit, or the answer that was generated and stored."""
+    await learner.store("made up")
+    exact = await learner.ask(STORED)
+    assert (await learner.say("wrong", request_id=exact.headers["x-request-id"]))[
+        "dropped"
+    ] == "entry"
+    missed = await learner.ask(STORED)
+    assert missed.headers["x-strata-cache"] == "miss"
+    told = await learner.say("wrong", request_id=missed.headers["x-request-id"])
+    assert (told["dropped"], told["labelled"]) == ("entry", False)
+    assert (await learner.ask(STORED)).headers["x-strata-cache"] == "miss"
+    labelled = 'strata_hits_labelled_total{intent="general",source="feedback",verdict="wrong"}'
+    assert await learner.metric(labelled) == "1.0"
+
+
+async def test_entry_and_its_latest_hit_are_judged_when_the_entry_is_named(
+    learner: Learner,
+) -> None:
+    """A wrong entry is gone for everybody."""
+    entry = await learner.store("made")
+    await learner.ask(REWORDED)
+    told = await learner.say("right", entry=entry)
+    assert (told["labelled"], told["dropped"]) == (True, None)
+    told = await learner.say("wrong", entry=entry)
+    assert (told["labelled"], told["dropped"]) == (True, "entry")
+    assert [label.right for label in learner.labels] == [False]
+    assert (await learner.ask(STORED)).headers["x-strata-cache"] == "miss"
+
+
+async def test_near_miss_is_labelled_when_a_request_and_its_candidate_are_named(
+    learner: Learner,
+) -> None:
+    """What a reviewer says of an answer that was not served."""
+    entry = await learner.store("Whatever words stand here")
+    missed = await learner.ask(REWORDED, **{"x-strata-threshold": "1.0"})
+    told = await learner.say("right", request_id=missed.headers["x-request-id"], entry=entry)
+    assert told["labelled"]
+    (label,) = learner.labels
+    assert (label.right, label.served, label.source) == (True, False, "feedback")
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "field"),
+    [
+        ({"verdict": "maybe", "request_id": "x"}, 400, "verdict"),
+        ({"request_id": "x"}, 400, "verdict"),
+        ({"verdict": "wrong"}, 400, "request_id"),
+        ({"verdict": "wrong", "request_id": ""}, 400, "request_id"),
+        ({"verdict": "wrong", "request_id": 7}, 400, "request_id"),
+        ({"verdict": "wrong", "request_id": "x", "nope": 1}, 400, "nope"),
+        ({"verdict": "wrong", "request_id": "unheard-of"}, 404, "request_id"),
+        ({"verdict": "right", "entry": "unheard-of"}, 404, "entry"),
+        ({"verdict": "wrong", "entry": "unheard-of"}, 404, "entry"),
+    ],
+)
+async def test_feedback_is_refused_when_it_names_nothing_known(
+    learner: Learner, said: dict[str, Any], status: int, field: str
+) -> None:
+    """One clear error that names the field."""
+    response = await learner.client.post(FEEDBACK, json=said)
+    assert response.status_code == status, response.text
+    assert response.json()["error"]["param"] == field
+
+
+async def test_requests_are_listed_with_their_reasons(learner: Learner) -> None:
+    """Newest first; each in full by its id, with candidates, words and label."""
+    entry = await learner.store("made")
+    await learner.ask(STORED)
+    semantic = await learner.ask(REWORDED)
+    await learner.ask("Is the sky blue?")
+    listed = await learner.listed()
+    assert [request["outcome"] for request in listed] == ["miss", "semantic", "exact"]
+    assert [request["question"] for request in listed] == ["Is the sky blue?", REWORDED, STORED]
+    hit = listed[1]
+    assert hit["id"] == semantic.headers["x-request-id"]
+    assert (hit["entry"], hit["answer"], hit["stored_question"]) == (entry, "made", STORED)
+    assert hit["threshold"] <= hit["score"]
+    assert {"check": "guards", "verdict": "pass", "detail": ""} in hit["reasons"]
+    await learner.say("right", request_id=hit["id"])
+    found = (await learner.client.get(f"{REQUESTS}/{hit['id']}")).json()
+    assert [candidate["entry"] for candidate in found["candidates"]] == [entry]
+    assert (found["label"]["verdict"], found["label"]["source"]) == ("right", "feedback")
+    missing = await learner.client.get(f"{REQUESTS}/unheard-of")
+    assert missing.status_code == 404
+
+
+async def test_requests_are_filtered_and_paged(learner: Learner) -> None:
+    """By outcome, text, time; the cursor leads through all of them once."""
+    for at in range(7):
+        await learner.ask(f"Question number {at} about tea")
+    await learner.ask("Question number 3 about tea")
+    assert len(await learner.listed(outcome="exact")) == 1
+    assert len(await learner.listed(text="NUMBER 3")) == 2
+    assert len(await learner.listed(tenant="nobody")) == 0
+    assert len(await learner.listed(intent="general", model="m")) == 8
+    latest = (await learner.listed())[0]
+    assert len(await learner.listed(since=latest["at"] + 1)) == 0
+    seen, cursor = [], {}
+    while True:
+        page = (await learner.client.get(REQUESTS, params={"limit": 3, **cursor})).json()
+        seen += [request["id"] for request in page["requests"]]
+        if page["cursor"] is None:
+            break
+        cursor = {"cursor": page["cursor"]}
+    assert len(seen) == len(set(seen)) == 8
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("outcome=hit", "outcome"),
+        ("limit=0", "limit"),
+        ("limit=501", "limit"),
+        ("cursor=x", "cursor"),
+        ("cursor=-1", "cursor"),
+        ("since=yesterday", "since"),
+        ("since=nan", "since"),
+        ("answer=x", "answer"),
+        ("intent=", "intent"),
+    ],
+)
+async def test_listing_is_refused_when_a_filter_is_bad(
+    learner: Learner, query: str, field: str
+) -> None:
+    """A 400 that names it."""
+    response = await learner.client.get(f"{REQUESTS}?{query}")
+    assert response.status_code == 400, response.text
+    assert response.json()["error"]["param"] == field
+
+
+@policy("learner", [{"texts": False, "shadow_share": 1.0}], indirect=True)
+async def test_no_words_are_kept_when_texts_are_off(learner: Learner) -> None:
+    """Numbers, checks and verdicts are, and feedback still works."""
+    await learner.store("made")
+    response = await learner.ask(REWORDED)
+    detail = await learner.client.get(f"{REQUESTS}/{response.headers['x-request-id']}")
+    assert "updates" not in detail.text
+    assert detail.json()["score"] > 0
+    assert all("updates" not in repr(label) for label in learner.labels)
+    await learner.say("wrong", request_id=response.headers["x-request-id"])
+    assert (await learner.ask(REWORDED)).headers["x-strata-cache"] == "miss"
+
+
+async def test_no_words_are_kept_when_the_client_forbids_storing(learner: Learner) -> None:
+    """``no-store`` holds for the record too."""
+    response = await learner.ask("A secret about tea", cache_control="no-store")
+    detail = await learner.client.get(f"{REQUESTS}/{response.headers['x-request-id']}")
+    assert detail.json()["outcome"] == "miss"
+    assert "secret" not in detail.text
