@@ -87,18 +87,6 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             on_failure=metrics.count_store_failure,
         )
         stack.push_async_callback(cache.close)
-<<<<<<< HEAD
-        evidence = Evidence(
-            open_evidence_journal(settings, store_url),
-            budget=settings.semantic.wrong_hit_budget,
-            retune=cache.retune,
-            settings=policies_of(settings.semantic.intents),
-        )
-        stack.push_async_callback(evidence.close)
-        await evidence.start()
-        await _in_background(stack, evidence.run())
-=======
->>>>>>> main
         if isinstance(index, SharedIndex):
             await _in_background(stack, index.follow())
         served_here = local_backends(settings, engine, embedding_model)
@@ -192,7 +180,6 @@ def _policy(settings: Settings) -> CachePolicy:
     )
 
 
-<<<<<<< HEAD
 async def _teach(
     intents: IntentClassifier, settings: Settings, embedder: Embedder | None, stack: AsyncExitStack
 ) -> None:
@@ -210,7 +197,8 @@ async def _teach(
             await _in_background(stack, teacher.teach(intents))
     except TextTooLong as error:
         raise SettingsError(f"semantic.intents: an example is too long: {error}") from error
-=======
+
+
 def _evidence_policy(settings: Settings) -> EvidencePolicy:
     semantic, requests = settings.semantic, settings.requests
     return EvidencePolicy(
@@ -221,8 +209,8 @@ def _evidence_policy(settings: Settings) -> EvidencePolicy:
         judge=semantic.evidence_judge,
         requests_kept=requests.kept,
         texts=requests.texts == "on",
+        intents=policies_of(semantic.intents),
     )
->>>>>>> main
 
 
 async def _in_background(stack: AsyncExitStack, work: Coroutine[None, None, None]) -> None:

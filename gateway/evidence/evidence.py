@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from gateway.auth import PUBLIC
@@ -13,10 +13,6 @@ from gateway.evidence.comparison import NO_JUDGE, Comparison
 from gateway.evidence.feedback import Feedback
 from gateway.evidence.gatherer import Gatherer
 from gateway.evidence.intents import INTENTS, IntentDesk
-<<<<<<< HEAD
-from gateway.evidence.tuner import Retune, Tuner
-from semantic_layer import Follower, IntentPolicies, Journal, MemoryJournal, StoreUnavailable
-=======
 from gateway.evidence.labels import LabelDesk
 from gateway.evidence.recorded import RecordedRequest
 from gateway.evidence.request_log import RequestLog
@@ -27,6 +23,7 @@ from semantic_layer import (
     LABELS,
     REJECTIONS,
     Follower,
+    IntentPolicies,
     Journal,
     SemanticCache,
     StoreUnavailable,
@@ -39,7 +36,8 @@ class EvidencePolicy:
 
     ``budget`` is the wrong share (0..1) that intents without their own are held to. Shares (0..1)
     are of semantic hits answered afresh, and of near-misses compared; each source gives
-    ``most_per_minute`` at most. ``judge`` is the model asked where words do not decide.
+    ``most_per_minute`` at most. ``judge`` is the model asked where words do not decide;
+    ``intents`` are the wishes for intents that hold where operators set none.
     """
 
     budget: float = 0.01
@@ -49,35 +47,19 @@ class EvidencePolicy:
     judge: str = NO_JUDGE
     requests_kept: int = 10_000
     texts: bool = True
->>>>>>> main
+    intents: IntentPolicies = field(default_factory=IntentPolicies)
 
 
 class Evidence:
     """Policies, recorded requests, labels and what gathers them, over journals all gateways share.
 
-<<<<<<< HEAD
-    Args:
-        journal: where everything is kept.
-        budget: the wrong share (0..1) of intents that have none of their own.
-        settings: the wishes for intents that hold where operators set none.
-        retune: told thresholds and times to live when they change.
-=======
     ``tenants`` tells the names of the tenants that have keys.
->>>>>>> main
     """
 
     def __init__(
         self,
         journal: Journal,
         *,
-<<<<<<< HEAD
-        budget: float,
-        retune: Retune,
-        settings: IntentPolicies | None = None,
-    ) -> None:
-        self._journal = journal
-        self.tuner = Tuner(budget, retune, settings)
-=======
         cache: SemanticCache,
         backends: Backends,
         metrics: Metrics,
@@ -85,8 +67,7 @@ class Evidence:
         tenants: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._journal = journal
-        self.tuner = Tuner(policy.budget, cache.retune)
->>>>>>> main
+        self.tuner = Tuner(policy.budget, cache.retune, policy.intents)
         self.intents = IntentDesk(journal, self.tuner.use_policies)
         self.requests = RequestLog(
             journal,
