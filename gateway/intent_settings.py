@@ -58,6 +58,7 @@ def rules_of(intents: Sequence[IntentSettings]) -> Mapping[str, IntentRule]:
             ttl_s=seed.ttl_s if intent.ttl_s is None else intent.ttl_s,
             semantic=seed.semantic if intent.mode is None else intent.mode != "off",
             cacheable=intent.cacheable,
+            may_be_stale=seed.may_be_stale,
         )
     return rules
 

@@ -20,6 +20,7 @@ from gateway.parts import Parts
 from gateway.pipeline import Pipeline
 from gateway.public_prefixes import warm_public
 from gateway.record import RequestRecord
+from gateway.refresh import Refresher
 from gateway.settings import Settings, SettingsError
 from gateway.stats import TrafficStats
 from gateway.stores import (
@@ -85,6 +86,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             detect=intents,
             observe=metrics.observe_lookup,
             on_failure=metrics.count_store_failure,
+            on_private=metrics.count_private,
+            on_removed=metrics.count_removed,
         )
         stack.push_async_callback(cache.close)
         if isinstance(index, SharedIndex):
@@ -111,7 +114,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         ledger = Ledger(backends.prices_of, metrics.count_money)
         write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
         flights = FlightGroup()
-        await _in_background(stack, _sweep(cache))
+        await _in_background(stack, _keep_up(cache))
         await _in_background(stack, write_back.run())
         stack.push_async_callback(write_back.drain, DRAIN_S)
         if engine is not None:
@@ -126,6 +129,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             ledger.record(request)
             evidence.requests.record(request)
 
+        refresher = Refresher(metrics.count_refresh)
+        stack.push_async_callback(refresher.close)
         pipeline = Pipeline(
             cache=cache,
             backends=backends,
@@ -133,6 +138,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             write_back=write_back,
             quotas=quotas,
             on_record=record,
+            refresher=refresher,
             herd=open_herd(settings, write_back, stack),
             evidence=evidence.gatherer,
             replay_tokens_per_s=settings.cache.replay_tokens_per_s,
@@ -172,6 +178,9 @@ def _policy(settings: Settings) -> CachePolicy:
         semantic=settings.semantic.enabled,
         ttl_s=settings.cache.ttl_s,
         intents=rules_of(settings.semantic.intents),
+        stale_s=settings.cache.stale_while_revalidate_s,
+        max_entries=settings.cache.max_entries,
+        private=settings.cache.private,
         max_temperature=settings.cache.max_temperature,
         top_k=settings.semantic.top_k,
         store_deadline_s=settings.redis.timeout_s,
@@ -221,6 +230,10 @@ async def _in_background(stack: AsyncExitStack, work: Coroutine[None, None, None
         await asyncio.wait([task])
 
     stack.push_async_callback(stop)
+
+
+async def _keep_up(cache: SemanticCache) -> None:
+    await asyncio.gather(_sweep(cache), cache.reembed())
 
 
 async def _sweep(cache: SemanticCache) -> None:

@@ -54,7 +54,9 @@ from semantic_layer.outcome import (
     Reason,
 )
 from semantic_layer.policy import CachePolicy
+from semantic_layer.privacy import Private
 from semantic_layer.records import MemoryRecords, Records, open_records
+from semantic_layer.reembedding import Progress
 from semantic_layer.rejections import (
     MAX_REJECTIONS,
     REJECTED,
@@ -72,6 +74,7 @@ from semantic_layer.response_store import (
     open_response_store,
 )
 from semantic_layer.scorer import Scorer
+from semantic_layer.sealing import SealedJournal, SealedRecords, Sealer, read_keys
 from semantic_layer.thresholds import PRIORS, Thresholds
 from semantic_layer.upkeep import PartState
 from semantic_layer.valkey import Valkey
@@ -141,6 +144,8 @@ __all__ = [
     "Page",
     "PartState",
     "PointFeed",
+    "Private",
+    "Progress",
     "Reader",
     "Reason",
     "Recorded",
@@ -150,6 +155,9 @@ __all__ = [
     "ResponseStore",
     "Row",
     "Scorer",
+    "SealedJournal",
+    "SealedRecords",
+    "Sealer",
     "Selector",
     "SemanticCache",
     "SemanticLayerError",
@@ -181,6 +189,7 @@ __all__ = [
     "open_records",
     "open_response_store",
     "open_vector_index",
+    "read_keys",
     "rejection_id",
     "replay",
 ]

@@ -76,13 +76,13 @@ async def test_words_of_time_and_person_alone_make_no_special_intent(
 async def test_own_intent_is_told_when_examples_describe_it(
     embedder: ThreadedEmbedder, tmp_path: Path
 ) -> None:
-    """A few examples make an intent, in other words and another language; others stay."""
+    """A few examples make an intent, in other words; others stay."""
     names = IntentClassifier()
     teacher = IntentTeacher(embedder, {"plants": PLANTS}, tmp_path)
     assert await teacher.teach_bundled(names)
     asked = [
         "my tomato plant looks sad, too much water?",
-        "仙人掌多久浇一次水？",
+        "how often should I water basil?",
         "where is my order",
     ]
     assert await told(names, embedder, asked) == ["plants", "plants", "personal"]
