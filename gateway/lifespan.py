@@ -33,6 +33,7 @@ from gateway.stores import (
     open_store,
 )
 from gateway.upstreams import Upstreams, build_upstreams, relayed_headers
+from gateway.verifiers import open_verifier, pin_judge
 from gateway.write_back import WriteBack
 from semantic_layer import (
     CachePolicy,
@@ -72,18 +73,24 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         embedding_model = embedding_model_of(settings)
         if embedding_model is not None:
             stack.push_async_callback(embedding_model.close)
+        served_here = local_backends(settings, engine, embedding_model)
+        backends = Backends(
+            [*served_here, *upstreams.values()],
+            {each.name: each.fallbacks for each in settings.upstreams},
+            metrics.count_fallback,
+        )
+        stack.push_async_callback(backends.close)
         embedder = await open_embedder(settings, embedding_model, upstreams)
         index = open_index(settings, embedder)
-        intents = IntentClassifier()
-        await _teach(intents, settings, embedder, stack)
         cache = SemanticCache(
             store=store,
             index=index,
             embedder=embedder,
             policy=_policy(settings),
             scorer=await Scorer.matching(embedder) if embedder else None,
+            verifier=await open_verifier(settings, backends),
             thresholds=Thresholds.within(settings.semantic.wrong_hit_budget),
-            detect=intents,
+            detect=await _taught(settings, embedder, stack),
             observe=metrics.observe_lookup,
             on_failure=metrics.count_store_failure,
             on_private=metrics.count_private,
@@ -92,13 +99,6 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(cache.close)
         if isinstance(index, SharedIndex):
             await _in_background(stack, index.follow())
-        served_here = local_backends(settings, engine, embedding_model)
-        backends = Backends(
-            [*served_here, *upstreams.values()],
-            {each.name: each.fallbacks for each in settings.upstreams},
-            metrics.count_fallback,
-        )
-        stack.push_async_callback(backends.close)
         metrics.know_models(lambda name: backends.find(name) is not None)
         evidence = Evidence(
             open_evidence_journal(settings, store_url),
@@ -120,17 +120,17 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         if engine is not None:
             await engine.wait_ready(LOAD_TIMEOUT_S)
         local = next((b for b in served_here if isinstance(b, LocalBackend)), None)
+        if local is not None:
+            await pin_judge(settings, local)
         if local is not None and settings.local.public_prefixes is not None:
-            await warm_public(local, settings.local.public_prefixes)
+            await warm_public(local, settings.local.public_prefixes, settings.layout)
 
         def record(request: RequestRecord) -> None:
             metrics.record(request)
             stats.record(request)
             ledger.record(request)
-            evidence.requests.record(request)
+            evidence.record(request)
 
-        refresher = Refresher(metrics.count_refresh)
-        stack.push_async_callback(refresher.close)
         pipeline = Pipeline(
             cache=cache,
             backends=backends,
@@ -138,7 +138,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             write_back=write_back,
             quotas=quotas,
             on_record=record,
-            refresher=refresher,
+            refresher=_refresher(metrics, stack),
             herd=open_herd(settings, write_back, stack),
             evidence=evidence.gatherer,
             replay_tokens_per_s=settings.cache.replay_tokens_per_s,
@@ -186,19 +186,21 @@ def _policy(settings: Settings) -> CachePolicy:
         store_deadline_s=settings.redis.timeout_s,
         index_deadline_s=settings.qdrant.timeout_s,
         embed_deadline_s=settings.embedder.timeout_s,
+        verify_deadline_s=settings.semantic.verifier_timeout_s,
     )
 
 
-async def _teach(
-    intents: IntentClassifier, settings: Settings, embedder: Embedder | None, stack: AsyncExitStack
-) -> None:
+async def _taught(
+    settings: Settings, embedder: Embedder | None, stack: AsyncExitStack
+) -> IntentClassifier:
     """Let the intents be learnt: at once for the bundled embedder, beside the traffic for others.
 
     Raises:
         SettingsError: an example is longer than the embedder reads.
     """
+    intents = IntentClassifier()
     if embedder is None:
-        return
+        return intents
     own = examples_of(settings.semantic.intents)
     teacher = IntentTeacher(embedder, own, settings.data_dir / "intents")
     try:
@@ -206,6 +208,7 @@ async def _teach(
             await _in_background(stack, teacher.teach(intents))
     except TextTooLong as error:
         raise SettingsError(f"semantic.intents: an example is too long: {error}") from error
+    return intents
 
 
 def _evidence_policy(settings: Settings) -> EvidencePolicy:
@@ -230,6 +233,12 @@ async def _in_background(stack: AsyncExitStack, work: Coroutine[None, None, None
         await asyncio.wait([task])
 
     stack.push_async_callback(stop)
+
+
+def _refresher(metrics: Metrics, stack: AsyncExitStack) -> Refresher:
+    refresher = Refresher(metrics.count_refresh)
+    stack.push_async_callback(refresher.close)
+    return refresher
 
 
 async def _keep_up(cache: SemanticCache) -> None:

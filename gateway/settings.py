@@ -139,6 +139,10 @@ class LocalSettings:
 class SemanticSettings:
     """Semantic layer; ``wrong_hit_budget`` bounds the wrong share among served hits.
 
+    ``verifier`` gives the probability of the same answer: ``bundled``, ``none`` (rules and
+    similarity alone), ``judge:MODEL`` (a yes or no by a model served here), or a cross-encoder's
+    name or folder.
+
     To learn, ``shadow_share`` of semantic hits are answered afresh in the background and
     ``gray_share`` of near-misses compared with the answer that was generated, each at most
     ``max_evidence_per_minute`` times; ``evidence_judge`` is a model that is asked whether two
@@ -152,6 +156,8 @@ class SemanticSettings:
     max_evidence_per_minute: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 30
     evidence_judge: Name = "none"
     top_k: Annotated[int, msgspec.Meta(ge=5, le=100)] = 8
+    verifier: Name = "bundled"
+    verifier_timeout_s: Seconds = 1.0
     intents: list[IntentSettings] = field(default_factory=list)
 
 
@@ -189,6 +195,18 @@ class RequestsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LayoutSettings:
+    """How requests are written before caches and models see them.
+
+    ``tools`` puts them in order of their names, ``sorted`` their arguments too; ``documents`` are
+    those of ``strata.documents``.
+    """
+
+    tools: Literal["as_sent", "by_name", "sorted"] = "as_sent"
+    documents: Literal["as_sent", "by_id"] = "as_sent"
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """Structured logs; prompts, answers and keys are never part of them."""
 
@@ -215,6 +233,7 @@ class Settings:
     semantic: SemanticSettings = field(default_factory=SemanticSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)
     requests: RequestsSettings = field(default_factory=RequestsSettings)
+    layout: LayoutSettings = field(default_factory=LayoutSettings)
     log: LogSettings = field(default_factory=LogSettings)
     upstreams: list[UpstreamSettings] = field(default_factory=list)
     upstream_keys: Mapping[str, str] = field(

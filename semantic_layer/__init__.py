@@ -4,7 +4,13 @@ from semantic_layer.answer_equality import Equality
 from semantic_layer.binomial import interval
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
-from semantic_layer.calibration import Budgets, Calibration, IntentCalibration, calibrate
+from semantic_layer.calibration import (
+    Budgets,
+    Calibration,
+    IntentCalibration,
+    ThresholdSource,
+    calibrate,
+)
 from semantic_layer.counters import (
     Counted,
     Counters,
@@ -13,7 +19,7 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
-from semantic_layer.curve import CurvePoint, Recorded, Replay, curve, replay
+from semantic_layer.curve import CurvePoint, Recorded, Replay, replay, threshold_curve
 from semantic_layer.embedding import (
     Embedded,
     Embedder,
@@ -32,6 +38,7 @@ from semantic_layer.errors import (
     StoreLocked,
     StoreUnavailable,
     TextTooLong,
+    VerifierFailed,
 )
 from semantic_layer.follower import Follower, Reader
 from semantic_layer.intent import INTENTS, detect_intent
@@ -76,6 +83,7 @@ from semantic_layer.response_store import (
 from semantic_layer.scorer import Scorer
 from semantic_layer.sealing import SealedJournal, SealedRecords, Sealer, read_keys
 from semantic_layer.thresholds import PRIORS, Thresholds
+from semantic_layer.trial import Arm, Tally, Trial, TrialVerdict, arm_of, judge_trial
 from semantic_layer.upkeep import PartState
 from semantic_layer.valkey import Valkey
 from semantic_layer.vector_index import (
@@ -87,6 +95,14 @@ from semantic_layer.vector_index import (
     open_point_feed,
     open_vector_index,
 )
+from semantic_layer.verifier import (
+    Pair,
+    PairScorer,
+    ThreadedVerifier,
+    Verifier,
+    load_verifier,
+)
+from semantic_layer.walk import proves_once
 
 __all__ = [
     "INTENTS",
@@ -98,6 +114,7 @@ __all__ = [
     "REJECTIONS",
     "SEED_RULES",
     "TAKEN_BACK",
+    "Arm",
     "Breaker",
     "BreakerSettings",
     "Budgets",
@@ -142,6 +159,8 @@ __all__ = [
     "Mode",
     "Outcome",
     "Page",
+    "Pair",
+    "PairScorer",
     "PartState",
     "PointFeed",
     "Private",
@@ -167,21 +186,30 @@ __all__ = [
     "StoreError",
     "StoreLocked",
     "StoreUnavailable",
+    "Tally",
     "TextTooLong",
     "ThreadedEmbedder",
+    "ThreadedVerifier",
+    "ThresholdSource",
     "Thresholds",
+    "Trial",
+    "TrialVerdict",
     "Valkey",
     "VectorIndex",
     "Vectors",
     "Verdict",
+    "Verifier",
+    "VerifierFailed",
     "Window",
+    "arm_of",
     "calibrate",
     "collection_name",
-    "curve",
     "detect_intent",
     "encode_label",
     "interval",
+    "judge_trial",
     "load_encoder",
+    "load_verifier",
     "open_counters",
     "open_journal",
     "open_leases",
@@ -189,7 +217,9 @@ __all__ = [
     "open_records",
     "open_response_store",
     "open_vector_index",
+    "proves_once",
     "read_keys",
     "rejection_id",
     "replay",
+    "threshold_curve",
 ]

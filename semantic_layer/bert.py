@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from torch.nn import functional
+
+from semantic_layer.mapped_tensor import WeightFile
 
 Tensors = dict[str, torch.Tensor]
 _BATCH_HINT = 16  # rows the packed layout is tuned for: the tokens of one short question
@@ -113,26 +114,28 @@ class Layer:
 
 
 class Bert:
-    """A BERT encoder from a transformers folder (config.json, model.safetensors)."""
+    """A BERT encoder from a transformers folder (config.json, model.safetensors).
 
-    def __init__(self, folder: Path) -> None:
+    ``num_layers`` keeps only that many of its lowest layers.
+    """
+
+    def __init__(self, folder: Path, num_layers: int | None = None) -> None:
         config = json.loads((folder / "config.json").read_text())
         self.shape = BertShape.of(config)
-        weights = {
-            name.removeprefix("bert."): tensor.float()
-            for name, tensor in load_file(folder / "model.safetensors").items()
-        }
-        self._words = weights["embeddings.word_embeddings.weight"]
+        file = WeightFile(folder / "model.safetensors")
+        full = {name.removeprefix("bert."): name for name in file.names}
+        kept = self.shape.num_layers if num_layers is None else num_layers
+        self._words = file.mapped(full["embeddings.word_embeddings.weight"])
         self._places = (
-            weights["embeddings.position_embeddings.weight"]
-            + weights["embeddings.token_type_embeddings.weight"][0]
+            file.read(full["embeddings.position_embeddings.weight"])
+            + file.read(full["embeddings.token_type_embeddings.weight"])[0]
         )
         self._norm = (
-            weights["embeddings.LayerNorm.weight"],
-            weights["embeddings.LayerNorm.bias"],
+            file.read(full["embeddings.LayerNorm.weight"]),
+            file.read(full["embeddings.LayerNorm.bias"]),
         )
         self._layers = [
-            Layer(weights, f"encoder.layer.{i}.", self.shape) for i in range(self.shape.num_layers)
+            Layer(_layer_of(file, full, i), f"encoder.layer.{i}.", self.shape) for i in range(kept)
         ]
 
     @torch.inference_mode()
@@ -147,3 +150,9 @@ class Bert:
         for layer in self._layers:
             x = layer(x, mask)
         return x
+
+
+def _layer_of(file: WeightFile, full: dict[str, str], number: int) -> Tensors:
+    """Read one layer's tensors; ``full`` gives a tensor's name in the file."""
+    prefix = f"encoder.layer.{number}."
+    return {name: file.read(full[name]) for name in full if name.startswith(prefix)}

@@ -15,6 +15,7 @@ from torch.nn import functional
 from semantic_layer.bert import Bert
 from semantic_layer.embedding import Vectors
 from semantic_layer.errors import EmbedderFailed
+from semantic_layer.tokenizer_file import tokenizer_of
 
 _SHORT_TOKENS, _SHORT_STEP, _LONG_STEP = 32, 4, 16
 _POOLINGS = ("mean", "cls")
@@ -40,9 +41,7 @@ class BertEncoder:
         self._bert = Bert(folder)
         self._pooling = _pooling(folder)
         self._prompt = _prompt(folder)
-        self._tokenizer = _tokenizer(folder / "tokenizer.json")
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        self._tokenizer = tokenizer_of(folder / "tokenizer.json")
         self._pad_id = int(_read(folder / "config.json").get("pad_token_id") or 0)
         self.dim = self._bert.shape.hidden_size
         self.window_tokens = _window(folder, self._bert.shape.max_positions)
@@ -84,13 +83,6 @@ def _round_up(num_tokens: int) -> int:
     """
     step = _SHORT_STEP if num_tokens <= _SHORT_TOKENS else _LONG_STEP
     return -(-num_tokens // step) * step
-
-
-def _tokenizer(path: Path) -> Tokenizer:
-    try:
-        return Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises nothing narrower
-        raise ValueError(f"{path.name}: {error}") from error
 
 
 def is_piece(tokenizer: Tokenizer, word: str) -> bool:

@@ -34,9 +34,11 @@ from semantic_layer.rejections import Rejections
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import Page, ResponseStore, Selector
 from semantic_layer.scorer import Scorer
+from semantic_layer.talk import HistoryFitter
 from semantic_layer.thresholds import Thresholds
 from semantic_layer.upkeep import Near, PartState, Upkeep
 from semantic_layer.vector_index import VectorIndex
+from semantic_layer.verifier import Verifier
 from semantic_layer.writer import EntryWriter
 
 
@@ -48,6 +50,7 @@ class SemanticCache:
         index: finds them by likeness of text.
         embedder: None leaves exact repeats only.
         scorer: turns a comparison into the probability of the same answer.
+        verifier: gives that probability better; None leaves it to the scorer.
         detect: names the intent of a text and, where there is one, its vector.
         clock: Unix seconds.
         observe: told the seconds of each stage (exact, embed, search, verify).
@@ -64,6 +67,7 @@ class SemanticCache:
         embedder: Embedder | None,
         policy: CachePolicy | None = None,
         scorer: Scorer | None = None,
+        verifier: Verifier | None = None,
         thresholds: Thresholds | None = None,
         detect: DetectIntent = detect_intent,
         clock: Callable[[], float] = time.time,
@@ -77,11 +81,14 @@ class SemanticCache:
         self._ttl_by_intent_s: Mapping[str, float] = {}
         self.rejections = Rejections()
         self._knows_word = knows_word = None if embedder is None else embedder.knows_word
-        self._judge = Judge(scorer or Scorer.conservative(), knows_word)
         self._clock = clock
         self._observe = observe
-        self._parts = GuardedParts(store, index, embedder, self.policy, on_failure)
+        self._parts = GuardedParts(store, index, embedder, verifier, self.policy, on_failure)
+        scorer = scorer or Scorer.conservative()
+        self._judge = Judge(scorer, knows_word, self._parts.verifier)
+        self._answers = Judge(scorer, knows_word)  # the verifier is trained on what is asked
         self._exact = ExactReader(self._parts)
+        self._fitter = HistoryFitter(self._parts)
         self._reader = RequestReader(self._parts, self.policy, detect)
         self._writer = EntryWriter(self._parts, self.policy, clock)
         self._upkeep = Upkeep(self._parts, clock, on_removed)
@@ -224,7 +231,7 @@ class SemanticCache:
             first, second = await self._parts.embed(one), await self._parts.embed(other)
         except (StoreUnavailable, TextTooLong):
             return UNDECIDED
-        decision = self._judge.decide(
+        decision = await self._answers.decide(
             one, SURELY_SAME, [Found(float(first @ second), _said(other))]
         )
         return by_score(decision.judgement.score or 0.0)
@@ -289,7 +296,9 @@ class SemanticCache:
         return {part: breaker.is_open for part, breaker in self._parts.breakers.items()}
 
     async def close(self) -> None:
-        """Close the embedder and both stores."""
+        """Close the models and both stores."""
+        if self._parts.verifier is not None:
+            await self._parts.verifier.close()
         if self._parts.embedder is not None:
             await self._parts.embedder.close()
         await self._parts.index.close()
@@ -388,14 +397,21 @@ class SemanticCache:
             elif self.rejections.holds(tenant, entry.entry_id, look.text or ""):
                 look.reject(entry, neighbour.similarity)
             else:
-                fit = look.fit(entry)
-                found.append(Found(neighbour.similarity, entry, look.is_young(entry), fit))
+                fit = await self._fitter.fit(look.asked_chat, entry)
+                own = self._threshold_of(entry, look)
+                found.append(Found(neighbour.similarity, entry, look.is_young(entry), fit, own))
         assert look.text is not None, "searching without a text"
         assert look.threshold is not None, "searching without a threshold"
-        decision = self._judge.decide(look.text, look.threshold, found)
+        decision = await self._judge.decide(look.text, look.threshold, found)
         watch.lap("verify")
         done = len(near) < limit or near[-1].similarity < self._judge.least_similarity
         return decision, done
+
+    def _threshold_of(self, entry: Entry, look: Lookup) -> float | None:
+        """Return the threshold of an entry that has a history; None is its intent's."""
+        if look.intent is None or entry.entry_id not in self.thresholds.entries:
+            return None
+        return self.thresholds.of(look.intent, look.control.threshold, entry.entry_id)
 
     async def _forget(self, look: Lookup) -> None:
         try:

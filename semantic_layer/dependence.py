@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Literal
 
 from semantic_layer.analysis import Analysis, analyse
@@ -16,13 +17,16 @@ from semantic_layer.small_talk import (
     ENDS_ASKING,
     WORD,
     Reply,
-    is_chatter,
+    is_empty,
     reply_of,
     sentences,
     words_of,
 )
+from semantic_layer.stemming import stem
 
-Kind = Literal["alone", "reply", "pronoun", "opening", "answer", "relation", "short", "personal"]
+Kind = Literal[
+    "alone", "reply", "pronoun", "opening", "answer", "relation", "short", "mention", "personal"
+]
 
 _ALONE_WORDS = 3
 _NAMED_WORDS = 2
@@ -178,6 +182,17 @@ def _shortness(message: _Message) -> str:
     return f"{num_words} telling words" if num_words < enough else ""
 
 
+def _mentioned(message: _Message) -> str:
+    """Return what "the" points at when the history speaks of it, and not as part of a name."""
+    tokens = message.analysis.tokens
+    pointed = {stem(word) for the, word in pairwise(message.lowers) if the in {"the", "my", "your"}}
+    wanted = {token.norm for token in tokens if token.norm in pointed and not token.name}
+    if not wanted or any(token.name for token in tokens):
+        return ""
+    said = (token for _, text in message.history for token in analyse(text).tokens)
+    return next((token.surface for token in said if token.norm in wanted and not token.name), "")
+
+
 def _of_user(message: _Message) -> str:
     is_personal = not words_of("personal").isdisjoint(message.lowers)
     return _TOLD if is_personal and _tells_of_user(message.history) else ""
@@ -202,7 +217,7 @@ _CLAUSE = re.compile(r"[,;:，；：]\s*")
 
 def _states(clause: str) -> bool:
     """Say whether a clause tells a fact: it asks nothing, orders nothing, and is no small talk."""
-    if not clause.strip() or is_chatter(clause) or reply_of(clause):
+    if not clause.strip() or is_empty(clause) or reply_of(clause):
         return False
     if language_of(clause) == "zh":
         return not (ENDS_ASKING.search(clause) or analyse(clause).frame)
@@ -228,7 +243,10 @@ def _found_zh(name: str) -> Callable[[_Message], str]:
     """Make a check for any word of a class, the longest first."""
 
     def find(message: _Message) -> str:
-        return next((word for word in _by_length(name) if word in message.plain), "")
+        plain = message.plain
+        for word in _by_length("not_pointing"):
+            plain = plain.replace(word, "")
+        return next((word for word in _by_length(name) if word in plain), "")
 
     return find
 
@@ -264,8 +282,7 @@ _EMPTY_ZH = frozenset(
 
 
 def _of_user_zh(message: _Message) -> str:
-    is_personal = any(word in message.plain for word in words_of("personal", "zh"))
-    return _TOLD if is_personal and _tells_of_user(message.history) else ""
+    return _TOLD if _tells_of_user(message.history) else ""
 
 
 @cache
@@ -280,6 +297,7 @@ _ENGLISH: dict[Kind, _Check] = {
     "answer": _statement,
     "relation": _open_relation,
     "short": _shortness,
+    "mention": _mentioned,
     "personal": _of_user,
 }
 _CHINESE: dict[Kind, _Check] = {

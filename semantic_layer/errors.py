@@ -6,6 +6,7 @@ SemanticLayerError
 │   ├── StoreLocked          another process holds the data directory
 │   └── EntryCorrupt         stored bytes that are no entry of ours; read as absent
 ├── EmbedderFailed           the embedding model does not load, broke, or is closed
+├── VerifierFailed           the verifier does not load, broke, or cannot be asked
 ├── TextTooLong              a text does not fit the embedder's window
 ├── ServerNotFound           no Valkey or Redis server binary on this machine
 └── ServerFailed             the embedded server did not come up; names its log
@@ -51,3 +52,7 @@ class TextTooLong(SemanticLayerError):
         super().__init__(f"{num_tokens} tokens do not fit the window of {window_tokens}")
         self.num_tokens = num_tokens
         self.window_tokens = window_tokens
+
+
+class VerifierFailed(SemanticLayerError):
+    """The verifier does not load, broke at work, or cannot be asked."""

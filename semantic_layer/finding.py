@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from semantic_layer.analysis import Token
 from semantic_layer.edits import Comparison
 
 
@@ -46,11 +47,18 @@ def difference(
 
 def agreement(c: Comparison, one: Collection[str], other: Collection[str]) -> float:
     """Return the share of content words with a counterpart, those in question left out."""
-    left_one = sum(token.norm not in one for token in c.only_one)
-    left_other = sum(token.norm not in other for token in c.only_other)
+    left_one = sum(not _is_part(token, one) for token in c.only_one)
+    left_other = sum(not _is_part(token, other) for token in c.only_other)
     matched = 2 * c.num_matched
     total = matched + left_one + left_other
     return matched / total if total else 1.0
+
+
+def _is_part(token: Token, words: Collection[str]) -> bool:
+    """Say whether a token is one of the words, or a character of one that is Chinese."""
+    return token.norm in words or (
+        not token.norm.isascii() and any(token.norm in word for word in words)
+    )
 
 
 def _differ(one: object, other: object) -> str:

@@ -10,10 +10,11 @@ from typing import TypeVar
 from semantic_layer.breaker import Breaker, BreakerSettings
 from semantic_layer.embedding import Embedder, Vectors
 from semantic_layer.entry import Entry
-from semantic_layer.errors import EmbedderFailed, StoreUnavailable
+from semantic_layer.errors import EmbedderFailed, StoreUnavailable, VerifierFailed
 from semantic_layer.policy import CachePolicy
 from semantic_layer.response_store import ResponseStore
 from semantic_layer.vector_index import Neighbour, Point, Vector, VectorIndex
+from semantic_layer.verifier import Pair, Verifier
 
 T = TypeVar("T")
 Observe = Callable[[str, float], None]
@@ -32,6 +33,7 @@ class GuardedParts:
         store: ResponseStore,
         index: VectorIndex,
         embedder: Embedder | None,
+        verifier: Verifier | None,
         policy: CachePolicy,
         on_failure: OnFailure | None,
     ) -> None:
@@ -48,7 +50,9 @@ class GuardedParts:
             "redis": breaker("redis", policy.store_deadline_s),
             "qdrant": breaker("qdrant", policy.index_deadline_s),
             "embedder": breaker("embedder", policy.embed_deadline_s),
+            "verifier": breaker("verifier", policy.verify_deadline_s),
         }
+        self.verifier = verifier and GuardedVerifier(verifier, self.breakers["verifier"])
 
     async def get(self, tenant: str, entry_id: str) -> Entry | None:
         """Read one entry."""
@@ -88,24 +92,54 @@ class GuardedParts:
         Raises:
             TextTooLong: the text does not fit the window.
         """
+        vector: Vector = (await self.embed_all([text]))[0]
+        return vector
+
+    async def embed_all(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts to unit rows ``(len(texts), dim)``; see `embed`."""
         embedder = self.embedder
         if embedder is None:
             raise StoreUnavailable("no embedder")
 
         async def embed() -> Vectors:
             try:
-                return await embedder.embed([text])
+                return await embedder.embed(texts)
             except EmbedderFailed as error:
                 raise StoreUnavailable(str(error)) from error
 
-        vector: Vector = (await self.breakers["embedder"].call(embed))[0]
-        return vector
+        return await self.breakers["embedder"].call(embed)
 
     async def _redis(self, make: Callable[[], Awaitable[T]]) -> T:
         return await self.breakers["redis"].call(make)
 
     async def _qdrant(self, make: Callable[[], Awaitable[T]]) -> T:
         return await self.breakers["qdrant"].call(make)
+
+
+class GuardedVerifier:
+    """A verifier behind its breaker; see `semantic_layer.decision.Verify`."""
+
+    def __init__(self, verifier: Verifier, breaker: Breaker) -> None:
+        self.fingerprint = verifier.fingerprint
+        self.fits = verifier.fits
+        self.close = verifier.close
+        self._verifier = verifier
+        self._breaker = breaker
+
+    async def scores(self, pairs: Sequence[Pair]) -> list[float]:
+        """Return the probability of the same answer per pair.
+
+        Raises:
+            StoreUnavailable: it is slow, broken, or its breaker is open.
+        """
+
+        async def ask() -> list[float]:
+            try:
+                return await self._verifier.scores(pairs)
+            except VerifierFailed as error:
+                raise StoreUnavailable(str(error)) from error
+
+        return await self._breaker.call(ask)
 
 
 class Stopwatch:

@@ -2,208 +2,176 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
-from semantic_layer.analysis import Token, analyse
-from semantic_layer.chat import Chat
-from semantic_layer.edits import Comparison, compare
+from semantic_layer.analysis import analyse
+from semantic_layer.chat import Chat, Said
+from semantic_layer.differences import Difference, difference, key_of
+from semantic_layer.grounds import other_ground
 from semantic_layer.outcome import Reason
-from semantic_layer.script import language_of, normalise
-from semantic_layer.small_talk import is_empty, sentences, words_of
+from semantic_layer.sides import without_sides
+from semantic_layer.small_talk import is_empty, sentences
 
-Line = tuple[str, str]  # role, sentence
+IsTalk = Callable[[str], bool | None]  # None: nobody knows yet
+_CLAUSE = re.compile(r"(?:[,;:，；：]| -)\s*")
+_BY_ORDER = re.compile(
+    r"\b(?:first|second|third|last|latter|former)\b|第[一二三]个|前者|后者|最后一个"
+)
+_LEAST_CLAUSE = 6  # characters
+_MOST_UNSURE = 12
+_LONG_LINE = 200
+_ALIKE = 0.6  # share of the fewer words
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
     """What two histories leave of a hit: at most ``score``, and why.
 
-    ``texts`` are the two last messages as they are to be compared.
+    ``texts`` are the two last messages as they are to be compared. With ``unsure`` the histories
+    would fit if those sentences were small talk.
     """
 
     score: float
     reason: Reason
     texts: tuple[str, str]
+    unsure: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What two texts have apart: telling words of one only, and what they contradict each other in.
+def fit_of(asked: Chat, stored: Chat, is_talk: IsTalk = lambda _: False) -> Fit:
+    """Say whether the stored chat's answer can be meant for the asked one's last message.
 
-    ``shared`` counts the words of both.
+    ``is_talk`` tells small talk that no list of words knows.
     """
-
-    one: tuple[str, ...]
-    other: tuple[str, ...]
-    shared: int
-    conflict: str = ""
-
-    @property
-    def is_none(self) -> bool:
-        """Whether the two say the same."""
-        return not (self.one or self.other or self.conflict)
-
-    def __str__(self) -> str:
-        sides = (" ".join(side[:4]) or "nothing" for side in (self.one, self.other))
-        return self.conflict or " / ".join(sides)
-
-
-def fit_of(asked: Chat, stored: Chat) -> Fit:
-    """Say whether the stored chat's answer can be meant for the asked one's last message."""
     one, other = asked.dependence, stored.dependence
+    texts = (asked.text, stored.text)
     if one.reply != other.reply:
-        return _refused(asked, stored, f"{one.reply or 'no reply'} / {other.reply or 'no reply'}")
-    texts = (one.reply, other.reply) if one.reply else (asked.text, stored.text)
-    if _keys(asked) == _keys(stored):
-        return Fit(1.0, Reason("history", "pass", "the same"), texts)
+        return _refused(texts, f"{one.reply or 'no reply'} / {other.reply or 'no reply'}")
+    if _said(asked) == _said(stored):
+        same = (one.reply, other.reply) if one.reply else texts
+        return Fit(1.0, Reason("history", "pass", "the same"), same)
     if one.alone and other.alone:
-        return _fit_alone(asked, stored)
+        clash = other_ground(asked, stored) or _contradiction(asked, stored)
+        verdict = Reason("conversation", "veto", clash)
+        passed = Reason("conversation", "pass", "stands alone")
+        return Fit(0.0, verdict, texts) if clash else Fit(1.0, passed, texts)
     if one.alone or other.alone or not (asked.history and stored.history):
-        return _refused(asked, stored, "only one message stands alone")
-    return _fit_referring(asked, stored, texts)
+        return _refused(texts, "only one message stands alone")
+    return _fit_referring(asked, stored, _Remains(is_talk))
 
 
-def _fit_alone(asked: Chat, stored: Chat) -> Fit:
-    clash = _other_ground(asked, stored)
-    if clash:
-        return _refused(asked, stored, clash, check="conversation")
-    return Fit(1.0, Reason("conversation", "pass", "stands alone"), (asked.text, stored.text))
-
-
-def _fit_referring(asked: Chat, stored: Chat, texts: tuple[str, str]) -> Fit:
-    offer = difference(asked.offer, stored.offer)
-    if not offer.is_none:
-        return _refused(asked, stored, f"the assistant said another thing: {offer}")
-    for role, name in (("user", "the user"), ("assistant", "the assistant before")):
-        left = _left(asked, stored, role)
-        said = difference(*left)
-        if not said.is_none:
-            return _refused(asked, stored, f"{name} said another thing: {said}")
+def _fit_referring(asked: Chat, stored: Chat, remains: "_Remains") -> Fit:
+    one, other = without_sides(asked, stored)
+    parts = (
+        ("the assistant last", _last(one), _last(other)),
+        ("the user", _by("user", one), _by("user", other)),
+        ("the assistant before", _by("assistant", one)[:-1], _by("assistant", other)[:-1]),
+    )
     dependence = asked.dependence
+    texts = (asked.text, stored.text)
+    if _BY_ORDER.search(asked.text) and not difference(asked.offer, stored.offer).in_order:
+        return _refused(texts, "the assistant named things in another order")
+    for name, here, there in parts:
+        found = remains.difference(_lines(here), _lines(there))
+        if not (found.is_none or (name == "the assistant before" and found.is_addition)):
+            return _refused(texts, f"{name} said another thing: {found}", remains.unsure)
     detail = f"refers to the same ({dependence.kind}: {dependence.detail})"
-    return Fit(1.0, Reason("history", "pass", detail), texts)
+    same = (dependence.reply,) * 2 if dependence.reply else texts
+    return Fit(1.0, Reason("history", "pass", detail), same)
 
 
-def _refused(asked: Chat, stored: Chat, detail: str, check: str = "history") -> Fit:
-    return Fit(0.0, Reason(check, "veto", detail[:200]), (asked.text, stored.text))
-
-
-def difference(one: str, other: str) -> Difference:
-    """Compare what two texts tell, in whatever order they tell it."""
-    if normalise(one).casefold() == normalise(other).casefold():
-        return Difference((), (), len(analyse(one).content))
-    c = compare(analyse(one), analyse(other))
-    return Difference(_telling(c.only_one), _telling(c.only_other), c.num_matched, _conflict(c))
-
-
-def _telling(tokens: Iterable[Token]) -> tuple[str, ...]:
-    light = words_of("light")
-    return tuple(t.surface or t.norm for t in tokens if not t.weak and t.norm not in light)
-
-
-def _conflict(c: Comparison) -> str:
-    """Name what two texts contradict each other in: a number, a denial, an opposite."""
-    if c.one.language != c.other.language:
-        return f"{c.one.language} / {c.other.language}"
-    one, other = Counter(c.one.numbers), Counter(c.other.numbers)
-    if one != other:
-        return f"{' '.join(one - other) or 'nothing'} / {' '.join(other - one) or 'nothing'}"
-    if c.one.codes != c.other.codes:
-        return "code or addresses"
-    if c.one.num_negations != c.other.num_negations:
-        return f"{c.one.num_negations} / {c.other.num_negations} negations"
-    ones, others = c.only_marks()
-    for a in sorted({t.norm for t in c.only_one} | ones):
-        for b in sorted({t.norm for t in c.only_other} | others):
-            shared = c.lexicon.shared_set(a, b) and not c.lexicon.are_synonyms(a, b)
-            if shared or c.lexicon.are_opposites(a, b):
-                return f"{a} / {b}"
+def _contradiction(one: Chat, other: Chat) -> str:
+    """Name what lines on the matter of two messages contradict each other in."""
+    heres, theres = _on_matter(one), _on_matter(other)
+    for here, words in heres.items():
+        for there, others in theres.items():
+            alike = len(words & others) >= _ALIKE * min(len(words), len(others))
+            if alike and key_of(here) != key_of(there):
+                conflict = difference(here, there).conflict
+                if conflict:
+                    return conflict
     return ""
 
 
-def _left(one: Chat, other: Chat, role: str) -> tuple[str, str]:
-    """Return what each chat has beside the sentences of both, and beside the last offer."""
-    a, b = _lines(one, role), _lines(other, role)
-    shared = Counter(map(_key, a)) & Counter(map(_key, b))
-    return _without(a, shared), _without(b, shared)
+def _on_matter(chat: Chat) -> dict[str, frozenset[str]]:
+    """Return the lines of a history that speak of what the last message does, and their words."""
+    wanted = _words(chat.text)
+    lines = {line: _words(line) for _, text in chat.history for line in sentences(text)}
+    return {line: words for line, words in lines.items() if len(words & wanted) > 0}
 
 
-def _lines(chat: Chat, role: str) -> list[str]:
-    history = chat.history
-    if role == "assistant":
-        last = max((i for i, said in enumerate(history) if said[0] == role), default=0)
-        history = history[:last]
-    return [
-        part for by, text in history if by == role for part in sentences(text) if not is_empty(part)
-    ]
+def _words(text: str) -> frozenset[str]:
+    tokens = analyse(text).content
+    return frozenset(token.norm for token in tokens if token.kind == "word" and not token.weak)
 
 
-def _without(lines: Iterable[str], shared: Counter[str]) -> str:
+@dataclass(slots=True)
+class _Remains:
+    """Compares what two sides say beside what both say word for word, and beside small talk."""
+
+    is_talk: IsTalk
+    _unsure: list[str] = field(default_factory=list)
+
+    @property
+    def unsure(self) -> tuple[str, ...]:
+        return tuple(self._unsure) if len(self._unsure) <= _MOST_UNSURE else ()
+
+    def difference(self, one: Sequence[str], other: Sequence[str]) -> Difference:
+        shared = Counter(map(key_of, one)) & Counter(map(key_of, other))
+        here, there = _beside(one, shared), _beside(other, shared)
+        found = difference(" ".join(here), " ".join(there))
+        if found.is_none:
+            return found
+        less = difference(self._telling(here), self._telling(there))
+        return less if less.is_none or less.is_addition else found
+
+    def _telling(self, lines: Iterable[str]) -> str:
+        return " ".join(part for line in lines for part in self._kept(line))
+
+    def _kept(self, line: str) -> list[str]:
+        if self._drops(line):
+            return []
+        clauses = [part for part in _CLAUSE.split(line) if part]
+        if len(clauses) == 1 or min(map(len, clauses)) < _LEAST_CLAUSE:
+            return [line]
+        return [clause for clause in clauses if not self._drops(clause)]
+
+    def _drops(self, line: str) -> bool:
+        if len(line) > _LONG_LINE or analyse(line).numbers:
+            return False
+        answer = True if is_empty(line) else self.is_talk(line)
+        if answer is None:
+            self._unsure.append(line)
+        return bool(answer)
+
+
+def _refused(texts: tuple[str, str], detail: str, unsure: tuple[str, ...] = ()) -> Fit:
+    return Fit(0.0, Reason("history", "veto", detail[:200]), texts, unsure)
+
+
+def _said(chat: Chat) -> list[Said]:
+    return [(role, key_of(text)) for role, text in chat.history]
+
+
+def _by(role: str, history: Iterable[Said]) -> list[str]:
+    return [text for by, text in history if by == role]
+
+
+def _last(history: Iterable[Said]) -> list[str]:
+    return _by("assistant", history)[-1:]
+
+
+def _lines(texts: Iterable[str]) -> list[str]:
+    return [part for text in texts for part in sentences(text) if not is_empty(part)]
+
+
+def _beside(lines: Iterable[str], shared: Counter[str]) -> list[str]:
     budget = Counter(shared)
     left = []
     for line in lines:
-        key = _key(line)
+        key = key_of(line)
         if budget[key]:
             budget[key] -= 1
         else:
             left.append(line)
-    return " ".join(left)
-
-
-def _key(text: str) -> str:
-    return normalise(text).casefold().strip(" .!?,。！？，")
-
-
-def _keys(chat: Chat) -> list[Line]:
-    return [(role, _key(text)) for role, text in chat.history]
-
-
-_OURS = re.compile(r"\b(?:you|your|yours|here|we|our)\b", re.IGNORECASE)
-_DEFINITE = re.compile(r"\bthe\b(?!.*\b(?:of|for|to|between|in)\b)", re.IGNORECASE)
-_PLACE_ZH = re.compile(
-    r"([\u4e00-\u9fff]{2})(公司|银行|酒店|宾馆|医院|诊所|健身房|超市|商店|学校|大学|航空|餐厅|影院|博物馆|图书馆|平台)"
-)
-
-
-def _other_ground(asked: Chat, stored: Chat) -> str:
-    """Say by what names two chats are about other companies, shops or places, if they are."""
-    if language_of(asked.text) == "zh":
-        return _other_place_zh(asked, stored)
-    if not any(p.search(chat.text) for p in (_OURS, _DEFINITE) for chat in (asked, stored)):
-        return ""
-    one, other = _names(asked), _names(stored)
-    if not one.isdisjoint(other) or not (one or other):
-        return ""
-    if asked.grounded and stored.grounded and not (one and other):
-        return ""
-    return f"about {'/'.join(sorted(one)) or 'nobody'} / {'/'.join(sorted(other)) or 'nobody'}"
-
-
-def _names(chat: Chat) -> set[str]:
-    """Return the names in a chat, its last message included, in lower case."""
-    texts = [*(text for _, text in chat.history), chat.text]
-    return {
-        token.surface.casefold()
-        for text in texts
-        for part in sentences(text)
-        for token in analyse(part).tokens
-        if token.name and token.surface.casefold() not in words_of("deictic")
-    }
-
-
-def _other_place_zh(asked: Chat, stored: Chat) -> str:
-    one, other = _places(asked), _places(stored)
-    for kind in sorted(one.keys() & other.keys()):
-        if one[kind].isdisjoint(other[kind]):
-            return f"{'/'.join(sorted(one[kind]))} / {'/'.join(sorted(other[kind]))}"
-    return ""
-
-
-def _places(chat: Chat) -> dict[str, set[str]]:
-    """Return the names that stand before each kind of place."""
-    found: dict[str, set[str]] = {}
-    for text in (*(text for _, text in chat.history), chat.text):
-        for name, kind in _PLACE_ZH.findall(text):
-            found.setdefault(kind, set()).add(name)
-    return found
+    return left

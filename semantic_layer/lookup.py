@@ -3,12 +3,11 @@
 from dataclasses import dataclass, field, replace
 
 from semantic_layer.chat import Chat
-from semantic_layer.conversation import chat_of
 from semantic_layer.entry import Entry
-from semantic_layer.histories import Fit, fit_of
 from semantic_layer.outcome import Candidate, Judgement, Reason
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.thresholds import Thresholds
+from semantic_layer.trial import Arm
 from semantic_layer.vector_index import Vector
 
 
@@ -28,6 +27,7 @@ class Lookup:
     scope: str | None = None
     intent: str | None = None
     threshold: float | None = None
+    arm: Arm | None = None
     embedding: Vector | None = None
     is_cacheable: bool = True
     reasons: list[Reason] = field(default_factory=list)
@@ -37,8 +37,15 @@ class Lookup:
     def know(self, intent: str | None, thresholds: Thresholds) -> None:
         """Take note of the intent, and with it of the score that a hit must reach."""
         self.intent = intent
-        if intent is not None:
-            self.threshold = thresholds.of(intent, self.control.threshold)
+        if intent is None:
+            return
+        asked = self.control.threshold
+        self.threshold = thresholds.of(intent, asked)
+        tried = thresholds.tried_on(intent, self.key)
+        if tried is not None:
+            self.arm, threshold = tried
+            if threshold is not None:
+                self.threshold = threshold if asked is None else max(threshold, asked)
 
     @property
     def judgement(self) -> Judgement:
@@ -48,6 +55,7 @@ class Lookup:
             threshold=self.threshold,
             reasons=tuple(self.reasons),
             text=self.text,
+            arm=self.arm,
         )
 
     def completed(self, judgement: Judgement) -> Judgement:
@@ -60,6 +68,7 @@ class Lookup:
             intent=self.intent,
             threshold=self.threshold,
             text=self.text,
+            arm=self.arm,
             reasons=reasons,
             candidates=(*judgement.candidates, *self.rejected),
         )
@@ -71,11 +80,11 @@ class Lookup:
             Candidate(entry.entry_id, similarity, 0.0, (reason,), entry.text or "")
         )
 
-    def fit(self, entry: Entry) -> Fit | None:
-        """Say how the history fits that of a stored answer; None where neither has one."""
-        assert self.chat is not None, "comparing without a chat"
-        stored = chat_of(entry)
-        return fit_of(self.chat, stored) if self.chat.history or stored.history else None
+    @property
+    def asked_chat(self) -> Chat:
+        """The chat, of a look-up that has a scope."""
+        assert self.chat is not None, "a scope without a chat"
+        return self.chat
 
     def is_young(self, entry: Entry) -> bool:
         """Say whether the caller takes an answer of this age."""

@@ -32,6 +32,7 @@ class CachePolicy:
     store_deadline_s: float = 0.25
     index_deadline_s: float = 0.25
     embed_deadline_s: float = 1.0
+    verify_deadline_s: float = 1.0
     failures: int = 5
     backoff_s: float = 0.5
 

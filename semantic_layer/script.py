@@ -3,6 +3,9 @@
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
+
+from opencc import OpenCC
 
 from semantic_layer.analysis import Language
 
@@ -32,7 +35,9 @@ class Payloads:
 
 def normalise(text: str) -> str:
     """Unify compatibility forms, quotation marks, dashes and white space."""
-    unified = unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME)
+    unified = text
+    if not text.isascii():
+        unified = unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME)
     return " ".join(unified.replace('""', '"').split())
 
 
@@ -50,7 +55,17 @@ def take_payloads(text: str) -> Payloads:
 
 def fold(text: str) -> str:
     """Drop case, outer punctuation and white space: what makes two quotes the same."""
-    return re.sub(r"[\s,.!?;:，。！？；：、]+", " ", text.casefold()).strip()
+    return re.sub(r"[\s,.!?;:，。！？；：、]+", " ", simplified(text.casefold())).strip()
+
+
+def simplified(text: str) -> str:
+    """Write traditional Chinese characters as simplified ones, by phrase where that decides."""
+    return text if text.isascii() else str(_traditional_to_simplified().convert(text))
+
+
+@cache
+def _traditional_to_simplified() -> OpenCC:
+    return OpenCC("t2s")
 
 
 def language_of(text: str) -> Language:

@@ -31,10 +31,13 @@ def polarity(c: Comparison) -> Finding | None:
     ones, others = _only_words(c)
     for a in sorted(ones):
         for b in sorted(others):
-            is_prefixed = _is_prefixed(a, b) or _is_prefixed(b, a)
-            if c.lexicon.are_opposites(a, b) or is_prefixed or are_counterparts(a, b):
+            if c.lexicon.are_opposites(a, b) or _are_turned(a, b):
                 return exchange(c, a, b)
     return None
+
+
+def _are_turned(a: str, b: str) -> bool:
+    return is_prefixed(a, b) or is_prefixed(b, a) or are_counterparts(a, b)
 
 
 def exclusive(c: Comparison) -> Finding | None:
@@ -67,5 +70,6 @@ def _only_words(c: Comparison) -> tuple[set[str], set[str]]:
     return {t.norm for t in c.only_one} | ones, {t.norm for t in c.only_other} | others
 
 
-def _is_prefixed(word: str, root: str) -> bool:
+def is_prefixed(word: str, root: str) -> bool:
+    """Say whether a word is another with a prefix that denies it ("undo")."""
     return len(root) > 2 and any(word == prefix + root for prefix in _PREFIXES)  # noqa: PLR2004

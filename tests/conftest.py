@@ -1,12 +1,14 @@
 """What every test may ask for, and what a run says it could not do."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from gateway.bundled import BundledModels, default_models_dir, prepare
 
+TEXTS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 ALL_OR_NOTHING = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
@@ -25,6 +27,24 @@ def bundled_models(models_dir: Path) -> BundledModels:
 def bundled_chat_model(bundled_models: BundledModels) -> Path:
     """SmolLM2-135M-Instruct as a transformers folder."""
     return bundled_models.chat_path
+
+
+@pytest.fixture(scope="session")
+def tiny_chat(bundled_chat_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with the bundled model's texts and tiny random weights."""
+    import torch  # noqa: PLC0415  few tests need it, and it loads for seconds
+    from transformers import AutoModelForCausalLM, LlamaConfig  # noqa: PLC0415
+
+    folder = tmp_path_factory.mktemp("tiny-chat")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
+    config = LlamaConfig(vocab_size=49_152, max_position_embeddings=8192, **sizes, **heads)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    for name in (*TEXTS, "chat_template.jinja"):
+        if (bundled_chat_model / name).is_file():
+            shutil.copy(bundled_chat_model / name, folder / name)
+    return folder
 
 
 @pytest.fixture(scope="session")

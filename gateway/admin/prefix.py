@@ -11,7 +11,9 @@ from gateway.backends.explanation import Explanation
 from gateway.backends.local import LocalBackend
 from gateway.backends.local_prefix import PrefixTree
 from gateway.errors import BackendUnavailable, BadRequest
+from gateway.laid_out import lay_out
 from gateway.parts import Parts
+from gateway.settings import LayoutSettings
 from gateway.wire.cache_admin import RowError
 from gateway.wire.openai import check_chat
 from gateway.wire.prefix_admin import ExplainBody, TreeQuery, WarmBody, WarmResult, WarmRow
@@ -35,7 +37,7 @@ async def explain(request: HTTP) -> Explanation:
     parts = parts_of(request.scope)
     body = convert(decode_object(await read_body(request.scope, request.receive)), ExplainBody)
     local = _local(parts)
-    chat = _chat(local, body.request, "request")
+    chat = _chat(local, body.request, "request", parts.settings.layout)
     return await local.prefix.explain(chat, _salt(parts, body.tenant))
 
 
@@ -53,7 +55,7 @@ async def warm(request: HTTP) -> WarmResult:
     errors: list[RowError] = []
     for at, row in enumerate(body.requests):
         try:
-            rows.append(await _warm(local, at, row, body, salt))
+            rows.append(await _warm(parts, at, row, body, salt))
         except BadRequest as error:
             errors.append(RowError(at, error.message, error.param))
     return WarmResult(
@@ -80,11 +82,12 @@ async def reset(request: HTTP) -> dict[str, Any]:
     return {"blocks": stats.blocks_by_state, "pinned_blocks": stats.num_pinned_blocks}
 
 
-async def _warm(local: LocalBackend, at: int, row: Any, body: WarmBody, salt: bytes) -> WarmRow:
+async def _warm(parts: Parts, at: int, row: Any, body: WarmBody, salt: bytes) -> WarmRow:
     where = f"requests[{at}]"
     if not isinstance(row, dict):
         raise BadRequest(f"{where}: must be an object", param=where)
-    chat = _chat(local, row, where)
+    local = _local(parts)
+    chat = _chat(local, row, where, parts.settings.layout)
     warmed = await local.prefix.warm(chat, salt, pin=body.pin, public=body.public)
     return WarmRow.of(at, warmed)
 
@@ -105,7 +108,9 @@ def _local(parts: Parts) -> LocalBackend:
     return parts.local
 
 
-def _chat(local: LocalBackend, tree: dict[str, Any], where: str) -> dict[str, Any]:
+def _chat(
+    local: LocalBackend, tree: dict[str, Any], where: str, layout: LayoutSettings
+) -> dict[str, Any]:
     """Validate a chat request for the local model; return its body."""
     chat = check_chat(tree, where)
     (model,) = local.models()
@@ -114,4 +119,5 @@ def _chat(local: LocalBackend, tree: dict[str, Any], where: str) -> dict[str, An
             f"{where}.model: only prompts of the local model {model.model_id} are cached here",
             param=f"{where}.model",
         )
-    return chat.body
+    body, _ = lay_out(chat.body, chat.request.strata, layout)
+    return body

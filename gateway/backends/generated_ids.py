@@ -43,13 +43,13 @@ class GeneratedIds:
         self, salt: bytes, rendered: str, prompt: Sequence[int], generated: Sequence[int]
     ) -> None:
         """Keep an answer's ids behind its prompt's, if they spell plain text."""
-        text = self._tokenizer.spell(generated)
-        if not text:
-            return
+        if text := self._tokenizer.spell(generated):
+            self.keep(salt, rendered + text, [*prompt, *generated])
+
+    def keep(self, salt: bytes, rendered: str, token_ids: Sequence[int]) -> None:
+        """Keep the ids of a prompt with its whole answer, up to where the turn ends."""
         digest = blake2b(rendered.encode(), key=salt, digest_size=_KEY_BYTES)
-        digest.update(text.encode())
-        ids = array("i", prompt)
-        ids.extend(generated)
+        ids = array("i", token_ids)
         with self._lock:
             self._num_tokens += len(ids) - len(self._kept.pop(digest.digest(), ()))
             self._kept[digest.digest()] = ids

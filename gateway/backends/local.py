@@ -17,18 +17,16 @@ from gateway.backends.base import Event, Final, Finish, ModelInfo, PartHealth, U
 from gateway.backends.calling_choice import CallingChoice
 from gateway.backends.choice import Choice
 from gateway.backends.explanation import Prompt
-from gateway.backends.generated_ids import GeneratedIds
-from gateway.backends.history import read_history
 from gateway.backends.local_completions import LocalCompletions
 from gateway.backends.local_prefix import LocalPrefix
 from gateway.backends.merge import merge
-from gateway.backends.plan import Plan, read_plan
-from gateway.backends.recent_prompts import RecentPrompts, digest_turns
+from gateway.backends.plan import Plan
+from gateway.backends.prompt_reader import PromptReader
+from gateway.backends.recent_prompts import RecentPrompts
 from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
 from gateway.backends.tokenizer import Tokenizer, fingerprint_text_files
-from gateway.backends.tool_format import FORMATS, ToolParserName, recognise
+from gateway.backends.tool_format import ToolParserName
 from gateway.backends.tool_parser import ToolParser
-from gateway.backends.tool_prompt import with_tools
 from gateway.errors import BackendError, BackendUnavailable, BadRequest, ContextTooLong
 from prefix_layer import (
     EngineClient,
@@ -84,11 +82,7 @@ class LocalBackend:
     ) -> None:
         self._client = client
         self._tokenizer = Tokenizer(model_path)
-        self._generated = GeneratedIds(self._tokenizer)
-        template = self._tokenizer.template
-        known = recognise("" if template is None else template.source)
-        self._form = known if tool_parser is None else FORMATS[tool_parser]
-        self._markers = self._tokenizer.special_ids("".join(self._form.markers))
+        self._reader = PromptReader(self._tokenizer, tool_parser)
         fingerprint = _fingerprint(model_path, client)
         self._info = ModelInfo(model_id, "strata", fingerprint)
         self._recent = RecentPrompts()
@@ -122,7 +116,7 @@ class LocalBackend:
 
     async def _chat(self, work: Work) -> AsyncGenerator[Event, None]:
         refuse_unsupported(work.body)
-        plan, prompt = await self._in_thread(self._read, work.body, work.salt)
+        plan, prompt = await self._in_thread(self._reader.read, work.body, work.salt)
         ready = await self._engine_ready()
         stop_ids = self._tokenizer.stop_ids
         wish = read_wish(work.body, vocab_size=ready.vocab_size, stop_ids=stop_ids)
@@ -139,7 +133,7 @@ class LocalBackend:
             async for event in events:
                 yield event
         for choice in choices:
-            self._generated.remember(work.salt, prompt.text, token_ids, choice.token_ids)
+            self._reader.generated.remember(work.salt, prompt.text, token_ids, choice.token_ids)
         self._recent.record(work.salt, token_ids, prompt.turns, choices[0].token_ids)
         yield Final(_usage(len(token_ids), choices))
 
@@ -158,7 +152,7 @@ class LocalBackend:
             BadRequest: the request cannot be served as it is.
         """
         refuse_unsupported(body)
-        _, prompt = await self._in_thread(self._read, body, salt)
+        _, prompt = await self._in_thread(self._reader.read, body, salt)
         return prompt
 
     async def health(self) -> PartHealth:
@@ -173,23 +167,11 @@ class LocalBackend:
             self._recent.save(self._memory_path, self._info.fingerprint)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _read(self, body: dict[str, Any], salt: bytes) -> tuple[Plan, Prompt]:
-        plan = read_plan(body, self._form, self._markers)
-        template = self._tokenizer.template
-        knows_tools = template is not None and template.knows_tools
-        history = read_history(body.get("messages"), knows_tools=knows_tools)
-        if plan.tools and not (template is not None and template.shows_tools):
-            history = with_tools(history, plan.tools)
-        text = self._tokenizer.render(history, plan.tools)
-        token_ids = self._generated.encode(salt, text)
-        roles = tuple(str(message["role"]) for message in history)
-        return plan, Prompt(text, token_ids, roles, digest_turns(history))
-
     def _choice(self, index: int, wish: Wish, plan: Plan) -> Choice | CallingChoice:
         if not plan.tools:
             return Choice(index, self._tokenizer, wish.stops)
-        plain = Choice(index, self._tokenizer, (), marked=self._markers)
-        return CallingChoice(plain, ToolParser(self._form), wish.stops)
+        plain = Choice(index, self._tokenizer, (), marked=self._reader.markers)
+        return CallingChoice(plain, ToolParser(self._reader.form), wish.stops)
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         call = partial(work, *args, **kwargs)

@@ -98,7 +98,10 @@ def _bundled_models(settings: Settings) -> list[BundledModel]:
     wanted = []
     if settings.local.model == "bundled":
         wanted.append(CHAT)
-    if settings.semantic.enabled and settings.embedder.model == "bundled":
+    if settings.semantic.enabled and "bundled" in (
+        settings.embedder.model,
+        settings.semantic.verifier,
+    ):
         wanted.append(EMBEDDER)
     return wanted
 

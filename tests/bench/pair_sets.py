@@ -29,6 +29,12 @@ def question_pairs(folder: Path) -> list[LabelledPair]:
     return [LabelledPair(row["a"], row["b"], row["same_answer"]) for row in rows]
 
 
+def question_kinds(folder: Path) -> list[str]:
+    """Return the category of each of `question_pairs`, in the same order."""
+    lines = (folder / "question_pairs_dev.jsonl").read_text(encoding="utf-8").splitlines()
+    return [str(json.loads(line)["category"]) for line in lines]
+
+
 def quora(folder: Path) -> list[LabelledPair]:
     """Return the Quora pairs in a fixed shuffled order; about one label in twelve is wrong."""
     with tarfile.open(folder / "gptcache" / "similiar_qqp_full.json.gz") as archive:

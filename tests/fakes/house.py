@@ -22,6 +22,7 @@ class House:
         self.index = BreakableIndex(self.embedder.dim)
         self.stages: list[str] = []
         self.failures: list[str] = []
+        self.verifier = options.get("verifier")
         self.cache = SemanticCache(
             store=self.store,
             index=self.index,

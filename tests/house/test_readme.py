@@ -41,7 +41,8 @@ def section(title: str) -> str:
 
 
 def examples() -> list[Example]:
-    blocks = BLOCK.findall(section("First requests") + section("Why a hit, why a miss"))
+    titles = ("First requests", "Why a hit, why a miss", "Prompts that hit")
+    blocks = BLOCK.findall("".join(map(section, titles)))
     found = []
     for at, (language, text) in enumerate(blocks):
         if language in ("sh", "python"):

@@ -256,7 +256,7 @@ async def test_lookup_is_a_miss_in_bounded_time_when_the_store_hangs() -> None:
     house.store.hangs = True
     for _ in range(3):
         assert layer(await house.ask(SEED)) == "miss"
-    assert house.cache.open_breakers == {"redis": True, "qdrant": False, "embedder": False}
+    assert [part for part, is_open in house.cache.open_breakers.items() if is_open] == ["redis"]
     states = await house.cache.health()
     assert [part for part, state in states.items() if not state.ok] == ["redis"]
     assert house.store.num_gets == 0

@@ -78,6 +78,15 @@ MEETING = [
         "history: refers to the same (reply: yes)",
     ),
     (
+        said("I bought the Lite ticket.", "Great. How can I help?", "Can I take a bag with it?"),
+        said(
+            "I bought the Lite ticket. My neighbour recommended you, she never stops talking!",
+            "Aww, that's so kind of her! Great. How can I help?",
+            "can I take a bag with it",
+        ),
+        "history: refers to the same (pronoun: it)",
+    ),
+    (
         said("法国的首都是哪里？"),
         said("你好", "您好！", "法国的首都是哪里？"),
         "conversation: stands alone",
@@ -123,6 +132,7 @@ APART = [
     (with_tool("17"), with_tool("0")),
     (with_tool("17"), with_tool("17")[-1:]),
     (BASE, [*said("I bought the Plus ticket."), *BASE[1:]]),
+    (BASE, [*said("I bought the Lite ticket. I'm also pregnant."), *BASE[1:]]),
     (BASE, BASE[-1:]),
 ]  # fmt: skip
 

@@ -18,7 +18,10 @@ TICKET = (
     "Can I take a bag with it?",
 )
 OFFER = ("my modem is slow", "Shall I restart it now?", "yes")
+SIDE = ("what are your phone lines' hours", "8 to 8, every day.")
+LATER = ("Thanks.", "You're welcome!")
 FITTING = [
+    ((*TICKET[:2], *LATER, TICKET[2]), (*SIDE, *TICKET[:2], *LATER, TICKET[2])),
     (TICKET, ("Hi, lovely day! I bought the Lite ticket to Oslo.", *TICKET[1:])),
     (TICKET, (TICKET[0], "Lovely, thanks for letting me know! How can I help?", TICKET[2])),
     (OFFER, (*OFFER[:2], "Yes please, go ahead")),
@@ -33,6 +36,18 @@ FITTING = [
     (("我买了去上海的学生票", "好的，请问有什么问题？", "它能退吗"),) * 2,
 ]
 UNFIT = [
+    (
+        ("Which phones have a jack?", "The Pixo 5a and the Rugged 2.", "is the first one good?"),
+        ("Which phones have a jack?", "The Rugged 2 and the Pixo 5a.", "is the first one good?"),
+    ),
+    (
+        ("What does A pay?", "A pays 60%.", "I need two new crowns in May, what would A pay?"),
+        ("What does A pay?", "A pays 50%.", "I need two new crowns in May, what would A pay?"),
+    ),
+    (
+        ("can I bring snacks?", "Yes.", *TICKET),
+        ("do you sell vans?", "Yes.", "I hired a van.", *TICKET[1:]),
+    ),
     (TICKET, ("I bought the Plus ticket to Oslo.", *TICKET[1:])),
     (TICKET, ("I bought the Lite ticket to Oslo. I'm also travelling with a cat.", *TICKET[1:])),
     (TICKET, ("I hired a van.", "Great! How can I help?", TICKET[2])),

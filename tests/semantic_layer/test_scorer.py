@@ -83,33 +83,33 @@ async def test_conservative_scorer_is_chosen_when_cosines_are_unknown() -> None:
     assert scorer.score(0.90, pair(*SAME)) >= 0.99
 
 
-def test_best_score_wins_when_a_nearer_text_scores_less() -> None:
+async def test_best_score_wins_when_a_nearer_text_scores_less() -> None:
     """The candidate to serve is the surest, not the nearest."""
     found = [Found(0.999, entry("How do I turn off updates?")), Found(0.9, entry(SAME[1]))]
-    decision = Judge(BUNDLED_SCORER).decide(SAME[0], 0.95, found)
+    decision = await Judge(BUNDLED_SCORER).decide(SAME[0], 0.95, found)
     assert decision.entry is not None
     assert decision.entry.text == SAME[1]
     assert [c.score for c in decision.judgement.candidates] == [0, decision.judgement.score]
 
 
-def test_hits_never_grow_when_the_threshold_grows() -> None:
+async def test_hits_never_grow_when_the_threshold_grows() -> None:
     """Raising a threshold only ever turns hits into misses; 1 admits equal texts only."""
     judge = Judge(BUNDLED_SCORER)
     texts = [SAME[0], SAME[1], *ALIKE]
     for text in texts:
-        served = [
-            sum(judge.decide(text, t, [Found(0.97, entry(o))]).entry is not None for o in texts)
-            for t in (0.5, 0.9, 0.95, 0.99, 1.0)
-        ]
+        served = []
+        for t in (0.5, 0.9, 0.95, 0.99, 1.0):
+            each = [await judge.decide(text, t, [Found(0.97, entry(o))]) for o in texts]
+            served.append(sum(decision.entry is not None for decision in each))
         assert served == sorted(served, reverse=True)
         assert served[-1] == 1
 
 
-def test_long_texts_are_refused_when_not_equal() -> None:
+async def test_long_texts_are_refused_when_not_equal() -> None:
     """Texts too long to be compared word by word hit only when equal."""
     judge, long = Judge(BUNDLED_SCORER), "All rain falls. " * 400
-    assert judge.decide(long, 0.9, [Found(1.0, entry(long))]).entry is not None
-    assert judge.decide(long + "x", 0.9, [Found(1.0, entry(long))]).entry is None
+    assert (await judge.decide(long, 0.9, [Found(1.0, entry(long))])).entry is not None
+    assert (await judge.decide(long + "x", 0.9, [Found(1.0, entry(long))])).entry is None
 
 
 class _Constant(FakeEmbedder):

@@ -1,0 +1,44 @@
+"""Chat requests as the prompts that a local model gets. Knows texts and ids, no engine."""
+
+from typing import Any
+
+from gateway.backends.explanation import Prompt
+from gateway.backends.generated_ids import GeneratedIds
+from gateway.backends.history import read_history
+from gateway.backends.plan import Plan, read_plan
+from gateway.backends.recent_prompts import digest_turns
+from gateway.backends.tokenizer import Tokenizer
+from gateway.backends.tool_format import FORMATS, ToolParserName, recognise
+from gateway.backends.tool_prompt import with_tools
+
+
+class PromptReader:
+    """Reads requests with one model's template and tokenizer; thread-safe.
+
+    ``form`` is how the model writes tool calls, ``markers`` are the special tokens it does so with.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, tool_parser: ToolParserName | None = None) -> None:
+        template = tokenizer.template
+        known = recognise("" if template is None else template.source)
+        self.tokenizer = tokenizer
+        self.generated = GeneratedIds(tokenizer)
+        self.form = known if tool_parser is None else FORMATS[tool_parser]
+        self.markers = tokenizer.special_ids("".join(self.form.markers))
+
+    def read(self, body: dict[str, Any], salt: bytes) -> tuple[Plan, Prompt]:
+        """Return how the answer is to be made, and the prompt.
+
+        Raises:
+            BadRequest: the request cannot be served as it is; names the field.
+        """
+        plan = read_plan(body, self.form, self.markers)
+        template = self.tokenizer.template
+        knows_tools = template is not None and template.knows_tools
+        history = read_history(body.get("messages"), knows_tools=knows_tools)
+        if plan.tools and not (template is not None and template.shows_tools):
+            history = with_tools(history, plan.tools)
+        text = self.tokenizer.render(history, plan.tools)
+        token_ids = self.generated.encode(salt, text)
+        roles = tuple(str(message["role"]) for message in history)
+        return plan, Prompt(text, token_ids, roles, digest_turns(history))

@@ -1,0 +1,87 @@
+"""What two texts tell apart, in whatever order they tell it: for what was said before. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from semantic_layer.analysis import Token, analyse
+from semantic_layer.edits import Comparison, compare
+from semantic_layer.script import normalise
+from semantic_layer.small_talk import words_of
+from semantic_layer.stemming import stem
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Telling words that one text has and the other lacks, and what contradicts outright.
+
+    ``in_order`` tells that what both say comes in the same order.
+    """
+
+    one: tuple[str, ...] = ()
+    other: tuple[str, ...] = ()
+    conflict: str = ""
+    in_order: bool = True
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the two say the same."""
+        return not (self.one or self.other or self.conflict)
+
+    @property
+    def is_addition(self) -> bool:
+        """Whether one only says more than the other."""
+        return not self.conflict and not (self.one and self.other)
+
+    def __str__(self) -> str:
+        sides = (" ".join(side[:4]) or "nothing" for side in (self.one, self.other))
+        return self.conflict or " / ".join(sides)
+
+
+def difference(one: str, other: str) -> Difference:
+    """Compare what two texts tell; words that only tie things together are no difference."""
+    if normalise(one).casefold() == normalise(other).casefold():
+        return Difference()
+    c = compare(analyse(one), analyse(other))
+    only = _telling(c.only_one), _telling(c.only_other)
+    return Difference(*only, _conflict(c), c.order == "same")
+
+
+def key_of(text: str) -> str:
+    """Return a form that texts differing in case and outer punctuation share."""
+    return normalise(text).casefold().strip(" .!?,;:。！？，；")
+
+
+@cache
+def _light() -> frozenset[str]:
+    return frozenset(stem(word) for word in words_of("light"))
+
+
+def _telling(tokens: Iterable[Token]) -> tuple[str, ...]:
+    light = _light() | words_of("light", "zh")
+    return tuple(t.surface or t.norm for t in tokens if not t.weak and t.norm not in light)
+
+
+def _conflict(c: Comparison) -> str:
+    """Name what two texts contradict each other in: a number, a denial, an opposite."""
+    if c.one.language != c.other.language and c.one.content and c.other.content:
+        return f"{c.one.language} / {c.other.language}"
+    one, other = Counter(c.one.numbers), Counter(c.other.numbers)
+    if one != other:
+        return f"{' '.join(one - other) or 'nothing'} / {' '.join(other - one) or 'nothing'}"
+    if c.one.codes != c.other.codes:
+        return "code or addresses"
+    if c.one.num_negations != c.other.num_negations:
+        return f"{c.one.num_negations} / {c.other.num_negations} negations"
+    return _opposition(c)
+
+
+def _opposition(c: Comparison) -> str:
+    ones, others = c.only_marks()
+    for a in sorted({t.norm for t in c.only_one} | ones):
+        for b in sorted({t.norm for t in c.only_other} | others):
+            shared = c.lexicon.shared_set(a, b) and not c.lexicon.are_synonyms(a, b)
+            if shared or c.lexicon.are_opposites(a, b):
+                return f"{a} / {b}"
+    return ""

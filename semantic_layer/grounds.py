@@ -1,0 +1,61 @@
+"""Which company, shop or place a chat is about, for messages that name none themselves. Pure."""
+
+import re
+
+from semantic_layer.analysis import analyse
+from semantic_layer.chat import Chat
+from semantic_layer.script import language_of
+from semantic_layer.small_talk import sentences, words_of
+
+_OURS = re.compile(r"\b(?:you|your|yours|here|we|our)\b", re.IGNORECASE)
+_DEFINITE = re.compile(r"\bthe\b(?!.*\b(?:of|for|to|between|in)\b)", re.IGNORECASE)
+_PLACE_ZH = re.compile(
+    r"([\u4e00-\u9fff]{2})"
+    r"(公司|银行|酒店|宾馆|医院|诊所|健身房|超市|商店|学校|大学|航空|餐厅|影院|博物馆|图书馆|平台)"
+)
+
+
+def other_ground(asked: Chat, stored: Chat) -> str:
+    """Say by what names two chats are about other companies, shops or places, if they are."""
+    if language_of(asked.text) == "zh":
+        return _other_place_zh(asked, stored)
+    if not any(p.search(chat.text) for p in (_OURS, _DEFINITE) for chat in (asked, stored)):
+        return ""
+    one, other = _names(asked), _names(stored)
+    if not one.isdisjoint(other) or not (one or other):
+        return ""
+    if asked.grounded and stored.grounded and not (one and other):
+        return ""
+    return f"about {'/'.join(sorted(one)) or 'nobody'} / {'/'.join(sorted(other)) or 'nobody'}"
+
+
+def _texts(chat: Chat) -> list[str]:
+    return [*(text for _, text in chat.history), chat.text]
+
+
+def _names(chat: Chat) -> set[str]:
+    """Return the names in a chat, its last message included, in lower case."""
+    return {
+        token.surface.casefold()
+        for text in _texts(chat)
+        for part in sentences(text)
+        for token in analyse(part).tokens
+        if token.name and token.surface.casefold() not in words_of("deictic")
+    }
+
+
+def _other_place_zh(asked: Chat, stored: Chat) -> str:
+    one, other = _places(asked), _places(stored)
+    for kind in sorted(one.keys() & other.keys()):
+        if one[kind].isdisjoint(other[kind]):
+            return f"{'/'.join(sorted(one[kind]))} / {'/'.join(sorted(other[kind]))}"
+    return ""
+
+
+def _places(chat: Chat) -> dict[str, set[str]]:
+    """Return the names that stand before each kind of place."""
+    found: dict[str, set[str]] = {}
+    for text in _texts(chat):
+        for name, kind in _PLACE_ZH.findall(text):
+            found.setdefault(kind, set()).add(name)
+    return found

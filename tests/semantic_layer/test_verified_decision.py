@@ -1,0 +1,136 @@
+"""The judge with a verifier: who is asked, in which order, and what happens when it fails."""
+
+import asyncio
+
+import pytest
+
+from semantic_layer.decision import Decision, Found, Judge
+from semantic_layer.entry import Entry
+from semantic_layer.outcome import Hit, Miss
+from semantic_layer.policy import CachePolicy
+from semantic_layer.resources import load_json
+from semantic_layer.scorer import BUNDLED, Scorer
+from tests.fakes.house import House
+from tests.fakes.verifier import FakeVerifier
+
+ASKED = "How do I apply for a refund?"
+FAR = "What must I do to get my money back?"
+NEAR = "Which way is there to ask for my money?"
+SCORER = Scorer.of(load_json(BUNDLED))
+
+
+def entry(text: str) -> Entry:
+    return Entry(
+        entry_id=text,
+        tenant="t",
+        namespace="",
+        model="m",
+        model_fingerprint="f",
+        answer=b"",
+        created_at=0,
+        expires_at=1,
+        text=text,
+    )
+
+
+async def decide(verifier: FakeVerifier, *texts: str, threshold: float = 0.9) -> Decision:
+    found = [Found(0.95 - i / 1000, entry(text)) for i, text in enumerate(texts)]
+    return await Judge(SCORER, verifier=verifier).decide(ASKED, threshold, found)
+
+
+async def test_rewording_is_served_when_the_verifier_is_sure() -> None:
+    """The verifier's probability alone decides what rules leave open."""
+    decision = await decide(FakeVerifier({FAR: 0.97}), FAR)
+    assert decision.entry is not None
+    assert decision.judgement.score == 0.97
+    assert [r.check for r in decision.judgement.reasons] == ["guards", "verify", "threshold"]
+
+
+async def test_rewording_is_refused_when_the_verifier_doubts() -> None:
+    """A score under the threshold is a miss that names both."""
+    decision = await decide(FakeVerifier({FAR: 0.6}), FAR)
+    assert decision.entry is None
+    assert decision.judgement.reasons[-1].detail == "0.6000 / 0.9000"
+
+
+@pytest.mark.parametrize("stored", [ASKED, "how do i apply for a refund", "Hi, " + ASKED])
+async def test_verifier_is_not_asked_when_texts_say_the_same(stored: str) -> None:
+    """Equal texts and near-repeats cost no model call."""
+    verifier = FakeVerifier()
+    decision = await decide(verifier, stored, FAR)
+    assert decision.entry is not None
+    assert verifier.asked == []
+
+
+async def test_verifier_is_not_asked_when_a_guard_vetoes() -> None:
+    """What a guard has refused cannot be talked back in."""
+    verifier = FakeVerifier({"How do I apply for a refund of 50 dollars?": 1.0})
+    decision = await decide(verifier, "How do I apply for a refund of 50 dollars?")
+    assert decision.entry is None
+    assert verifier.asked == []
+
+
+async def test_others_are_not_asked_of_when_the_nearest_may_be_served() -> None:
+    """The nearest is asked of alone, and its answer is enough when it is a yes."""
+    verifier = FakeVerifier({FAR: 0.97, NEAR: 0.99})
+    decision = await decide(verifier, FAR, NEAR)
+    assert decision.entry is not None
+    assert decision.entry.text == FAR
+    assert verifier.asked == [[FAR]]
+    other = decision.judgement.candidates[1]
+    assert other.reasons[-1].verdict == "skip"
+
+
+async def test_surest_is_served_when_the_nearest_is_refused() -> None:
+    """A near text that has another answer never hides one further off that has the same."""
+    verifier = FakeVerifier({FAR: 0.2, NEAR: 0.95})
+    decision = await decide(verifier, FAR, NEAR)
+    assert decision.entry is not None
+    assert decision.entry.text == NEAR
+    assert verifier.asked == [[FAR], [NEAR]]
+
+
+async def test_at_most_five_are_asked_of_when_all_are_refused() -> None:
+    """A miss costs a bounded number of scores, the nearest ones."""
+    verifier = FakeVerifier()
+    texts = [
+        f"{FAR} {word}"
+        for word in ["alpha", "bravo", "carrot", "delta", "echo", "fox", "golf", "hotel"]
+    ]
+    decision = await decide(verifier, *texts)
+    assert decision.entry is None
+    assert sum(map(len, verifier.asked)) <= 5
+
+
+async def test_decision_is_a_miss_that_says_why_when_the_verifier_fails() -> None:
+    """A broken verifier never serves and never raises; near-repeats still hit."""
+    house = House(verifier=FakeVerifier({FAR: 1.0}))
+    assert isinstance(house.verifier, FakeVerifier)
+    await house.seed(FAR)
+    house.verifier.down = True
+    outcome = await house.ask(ASKED)
+    assert isinstance(outcome, Miss)
+    reasons = outcome.judgement.candidates[0].reasons
+    assert ("verify", "skip") in [(r.check, r.verdict) for r in reasons]
+    house.verifier.down = False
+    assert isinstance(await house.ask(ASKED), Hit)
+
+
+async def test_decision_is_a_miss_when_the_verifier_is_slow() -> None:
+    """A verifier past its deadline is a miss; its breaker opens like any part's."""
+    verifier = FakeVerifier({FAR: 1.0})
+    verifier.hold = asyncio.Event()
+    house = House(verifier=verifier, policy=CachePolicy(verify_deadline_s=0.01, failures=1))
+    await house.seed(FAR)
+    assert isinstance(await house.ask(ASKED), Miss)
+    assert house.cache.open_breakers["verifier"]
+    verifier.hold.set()
+
+
+async def test_long_text_is_refused_when_it_does_not_fit_the_verifier() -> None:
+    """A text the model would have to cut is never judged by a part of it."""
+    verifier = FakeVerifier({FAR: 1.0}, most_words=5)
+    decision = await decide(verifier, FAR)
+    assert decision.entry is None
+    assert verifier.asked == []
+    assert decision.judgement.reasons[-1].verdict == "skip"
