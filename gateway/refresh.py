@@ -29,9 +29,7 @@ class Refresher:
         if len(self._running) >= MOST:
             self._on_refresh("skipped")
             return
-        task = asyncio.create_task(self._run(opened), name="refresh")
-        self._running[key] = task
-        task.add_done_callback(lambda _: self._running.pop(key, None))
+        self._running[key] = asyncio.create_task(self._run(key, opened), name="refresh")
 
     async def close(self) -> None:
         """End what is running."""
@@ -41,15 +39,23 @@ class Refresher:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _run(self, opened: Open) -> None:
+    async def _run(self, key: str, opened: Open) -> None:
         try:
-            listener = await opened()
-            if listener is None:
-                return
-            async with listener:
-                async for _ in listener:
-                    pass
-        except StrataError:
-            self._on_refresh("failed")
-        else:
-            self._on_refresh("done")
+            outcome = await _read(opened)
+        finally:
+            del self._running[key]
+        self._on_refresh(outcome)
+
+
+async def _read(opened: Open) -> str:
+    """Read the answer to its end; say how it ended."""
+    try:
+        listener = await opened()
+        if listener is None:
+            return "skipped"
+        async with listener:
+            async for _ in listener:
+                pass
+    except StrataError:
+        return "failed"
+    return "done"
