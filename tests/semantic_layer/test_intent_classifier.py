@@ -96,7 +96,7 @@ async def test_examples_are_embedded_once_when_the_embedder_is_strange(tmp_path:
     labels, texts = shipped_examples()
     rows = await embedder.embed(texts)
     right = sum(names(t, r) == label for label, t, r in zip(labels, texts, rows, strict=True))
-    assert right > 0.8 * len(texts)
+    assert right > 0.7 * len(texts)
     used = embedder.num_texts
     await IntentTeacher(embedder, {}, tmp_path).teach(names)
     assert embedder.num_texts == used
