@@ -398,7 +398,7 @@ class SemanticCache:
                 look.reject(entry, neighbour.similarity)
             else:
                 fit = await self._fitter.fit(look.asked_chat, entry)
-                own = self._threshold_of(entry, look)
+                own = look.threshold_of(entry.entry_id, self.thresholds)
                 found.append(Found(neighbour.similarity, entry, look.is_young(entry), fit, own))
         assert look.text is not None, "searching without a text"
         assert look.threshold is not None, "searching without a threshold"
@@ -406,12 +406,6 @@ class SemanticCache:
         watch.lap("verify")
         done = len(near) < limit or near[-1].similarity < self._judge.least_similarity
         return decision, done
-
-    def _threshold_of(self, entry: Entry, look: Lookup) -> float | None:
-        """Return the threshold of an entry that has a history; None is its intent's."""
-        if look.intent is None or entry.entry_id not in self.thresholds.entries:
-            return None
-        return self.thresholds.of(look.intent, look.control.threshold, entry.entry_id)
 
     async def _forget(self, look: Lookup) -> None:
         try:

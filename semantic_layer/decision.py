@@ -126,6 +126,7 @@ class Judge:
         judged = [(_against(_own(threshold, item), item), item.found.entry) for item in weighed]
         best, entry = max(judged, key=_rank)
         judgement = Judgement(
+            threshold=next(_own(threshold, item) for item in weighed if item.found.entry is entry),
             similarity=best.similarity,
             score=best.score,
             reasons=best.reasons,
@@ -217,7 +218,8 @@ def _own(threshold: float, item: _Weighed) -> float:
 
 
 def _may(threshold: float, item: _Weighed) -> bool:
-    return _capped(item) >= _own(threshold, item)
+    passed = item.open is None and all(reason.verdict == "pass" for reason in item.reasons)
+    return passed and _capped(item) >= _own(threshold, item)
 
 
 def _rank(judged: tuple[Candidate, Entry]) -> tuple[bool, float, float]:
