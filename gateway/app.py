@@ -17,17 +17,26 @@ from gateway.admin.cache import (
     invalidate_entries,
     lookup,
 )
+from gateway.admin.experiments import (
+    end_experiment,
+    get_experiment,
+    list_experiments,
+    start_experiment,
+)
 from gateway.admin.feedback import give_feedback
 from gateway.admin.guard import AdminGuard
 from gateway.admin.intents import (
     delete_intent,
+    get_curve,
     get_intent,
     intent_history,
     list_intents,
     put_intent,
+    replay_intent,
 )
-from gateway.admin.prefix import explain, reset, tree, warm
+from gateway.admin.prefix import explain, reset, tree, unpin, volatile, warm
 from gateway.admin.requests import get_request, list_requests
+from gateway.admin.review import list_review
 from gateway.admin.stats import prefix, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.admin.upstreams import drain, list_upstreams, undrain
@@ -112,6 +121,13 @@ def _admin_router() -> Router:
             put_intent,
             delete_intent,
             intent_history,
+            get_curve,
+            replay_intent,
+            list_review,
+            list_experiments,
+            start_experiment,
+            get_experiment,
+            end_experiment,
             give_feedback,
             list_requests,
             get_request,
@@ -121,6 +137,8 @@ def _admin_router() -> Router:
             explain,
             warm,
             reset,
+            unpin,
+            volatile,
             list_upstreams,
             drain,
             undrain,

@@ -6,6 +6,7 @@ StrataError
 ├── Unauthorized          401
 ├── Forbidden             403
 ├── NotFound              404  (ModelNotFound: model_not_found)
+├── Conflict              409  it does not go with how things are
 ├── PreconditionFailed    412  what a condition names was changed meanwhile
 ├── RateLimited           429  a rate, budget or concurrency limit of the tenant
 ├── NotCached             504  only-if-cached and nothing stored
@@ -84,6 +85,14 @@ class ModelNotFound(NotFound):
     """No backend serves this model."""
 
     code = "model_not_found"
+
+
+class Conflict(StrataError):
+    """What is asked does not go with how things are."""
+
+    status = 409
+    kind = "invalid_request_error"
+    code = "conflict"
 
 
 class PreconditionFailed(StrataError):

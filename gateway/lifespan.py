@@ -114,13 +114,13 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         if local is not None:
             await pin_judge(settings, local)
         if local is not None and settings.local.public_prefixes is not None:
-            await warm_public(local, settings.local.public_prefixes)
+            await warm_public(local, settings.local.public_prefixes, settings.layout)
 
         def record(request: RequestRecord) -> None:
             metrics.record(request)
             stats.record(request)
             ledger.record(request)
-            evidence.requests.record(request)
+            evidence.record(request)
 
         pipeline = Pipeline(
             cache=cache,

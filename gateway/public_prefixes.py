@@ -4,6 +4,8 @@ from pathlib import Path
 
 from gateway.backends.local import LocalBackend
 from gateway.errors import BadRequest, StrataError
+from gateway.laid_out import lay_out
+from gateway.settings import LayoutSettings
 from gateway.wire.openai import check_chat
 from gateway.wire.validation import decode_object
 
@@ -12,7 +14,7 @@ class PublicPrefixesError(StrataError):
     """The file of public prompts cannot be read; the message names the line."""
 
 
-async def warm_public(local: LocalBackend, path: Path) -> int:
+async def warm_public(local: LocalBackend, path: Path, layout: LayoutSettings) -> int:
     """Compute, pin and publish the prompts of a file of JSON lines; return their tokens.
 
     Each line is a chat request; ``model`` may be left out.
@@ -28,7 +30,8 @@ async def warm_public(local: LocalBackend, path: Path) -> int:
             (model,) = local.models()
             body = {"model": model.model_id, **decode_object(line)}
             chat = check_chat(body)
-            warmed = await local.prefix.warm(chat.body, b"", pin=True, public=True)
+            laid_out, _ = lay_out(chat.body, chat.request.strata, layout)
+            warmed = await local.prefix.warm(laid_out, b"", pin=True, public=True)
         except BadRequest as error:
             raise PublicPrefixesError(
                 f"local.public_prefixes: {path} line {number}: {error.message}"

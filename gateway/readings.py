@@ -61,6 +61,9 @@ async def refresh_metrics(parts: Parts) -> None:
     metrics.set_entries(entries)
     metrics.set_engine(engine)
     metrics.set_thresholds(thresholds_of(parts))
+    for intent, seen in parts.evidence.trainer.estimates.items():
+        bounds = {"low": seen.low, "point": seen.wrong_share, "high": seen.high}
+        metrics.set_wrong_hits(intent, bounds)
     for name, upstream in parts.upstreams.items():
         for replica in upstream.replicas:
             metrics.set_replica(name, replica.view)

@@ -182,6 +182,18 @@ class RequestsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LayoutSettings:
+    """How requests are written before caches and models see them.
+
+    ``tools`` puts them in order of their names, ``sorted`` their arguments too; ``documents`` are
+    those of ``strata.documents``.
+    """
+
+    tools: Literal["as_sent", "by_name", "sorted"] = "as_sent"
+    documents: Literal["as_sent", "by_id"] = "as_sent"
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """Structured logs; prompts, answers and keys are never part of them."""
 
@@ -208,6 +220,7 @@ class Settings:
     semantic: SemanticSettings = field(default_factory=SemanticSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)
     requests: RequestsSettings = field(default_factory=RequestsSettings)
+    layout: LayoutSettings = field(default_factory=LayoutSettings)
     log: LogSettings = field(default_factory=LogSettings)
     upstreams: list[UpstreamSettings] = field(default_factory=list)
     upstream_keys: Mapping[str, str] = field(

@@ -96,6 +96,12 @@ class TrafficStats:
             "time_saved_s": self._time_saved_s(),
         }
 
+    @property
+    def semantic_share(self) -> float:
+        """The share of requests that were semantic hits."""
+        total = self._outcomes.total()
+        return self._outcomes["semantic"] / total if total else 0.0
+
     def by_tenant(self) -> dict[str, Any]:
         """Return each tenant's outcomes and tokens."""
         return {

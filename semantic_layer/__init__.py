@@ -4,7 +4,13 @@ from semantic_layer.answer_equality import Equality
 from semantic_layer.binomial import interval
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
-from semantic_layer.calibration import Budgets, Calibration, IntentCalibration, calibrate
+from semantic_layer.calibration import (
+    Budgets,
+    Calibration,
+    IntentCalibration,
+    ThresholdSource,
+    calibrate,
+)
 from semantic_layer.counters import (
     Counted,
     Counters,
@@ -13,7 +19,7 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
-from semantic_layer.curve import CurvePoint, Recorded, Replay, curve, replay
+from semantic_layer.curve import CurvePoint, Recorded, Replay, replay, threshold_curve
 from semantic_layer.embedding import (
     Embedded,
     Embedder,
@@ -71,6 +77,7 @@ from semantic_layer.response_store import (
 )
 from semantic_layer.scorer import Scorer
 from semantic_layer.thresholds import PRIORS, Thresholds
+from semantic_layer.trial import Arm, Tally, Trial, TrialVerdict, arm_of, judge_trial
 from semantic_layer.upkeep import PartState
 from semantic_layer.valkey import Valkey
 from semantic_layer.vector_index import (
@@ -89,6 +96,7 @@ from semantic_layer.verifier import (
     Verifier,
     load_verifier,
 )
+from semantic_layer.walk import proves_once
 
 __all__ = [
     "INTENTS",
@@ -99,6 +107,7 @@ __all__ = [
     "REJECTED",
     "REJECTIONS",
     "TAKEN_BACK",
+    "Arm",
     "Breaker",
     "BreakerSettings",
     "Budgets",
@@ -162,10 +171,14 @@ __all__ = [
     "StoreError",
     "StoreLocked",
     "StoreUnavailable",
+    "Tally",
     "TextTooLong",
     "ThreadedEmbedder",
     "ThreadedVerifier",
+    "ThresholdSource",
     "Thresholds",
+    "Trial",
+    "TrialVerdict",
     "Valkey",
     "VectorIndex",
     "Vectors",
@@ -173,12 +186,13 @@ __all__ = [
     "Verifier",
     "VerifierFailed",
     "Window",
+    "arm_of",
     "calibrate",
     "collection_name",
-    "curve",
     "detect_intent",
     "encode_label",
     "interval",
+    "judge_trial",
     "load_encoder",
     "load_verifier",
     "open_counters",
@@ -188,6 +202,8 @@ __all__ = [
     "open_records",
     "open_response_store",
     "open_vector_index",
+    "proves_once",
     "rejection_id",
     "replay",
+    "threshold_curve",
 ]

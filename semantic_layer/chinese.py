@@ -6,8 +6,7 @@ from functools import cache
 from semantic_layer.analysis import Analysis, Role, Token
 from semantic_layer.lexicon import Lexicon, chinese
 from semantic_layer.numerals import digits_for_chinese
-from semantic_layer.resources import load_lines
-from semantic_layer.script import Payloads
+from semantic_layer.script import Payloads, simplified
 from semantic_layer.stemming import stem
 
 _A_NOT_A = re.compile(r"([\u4e00-\u9fff])[不没]\1")
@@ -46,7 +45,7 @@ _PERSONS = {"first": "我咱俺", "second": "你您", "third_m": "他", "third_f
 def analyse_chinese(text: str, payloads: Payloads) -> Analysis:
     """Take a text apart by Chinese rules."""
     lexicon = chinese()
-    plain = _any_of("asking").sub(" ", payloads.rest.casefold().translate(_simplified()))
+    plain = _any_of("asking").sub(" ", simplified(payloads.rest.casefold()))
     plain = _unify(digits_for_chinese(_FROM.sub("", _WITHIN.sub(r"\1", plain))))
     plain = _SAY.sub(r"翻译成\1", plain)
     frame = next((name for name, pattern in _FRAMES if pattern.search(plain)), "")
@@ -109,12 +108,6 @@ def _unify(text: str) -> str:
     """Write every group of interchangeable words as its first member."""
     pattern, names = _synonyms()
     return pattern.sub(lambda match: names[match[0]], text)
-
-
-@cache
-def _simplified() -> dict[int, str]:
-    pairs = " ".join(load_lines("traditional.zh.txt")).split()
-    return {ord(pair[0]): pair[1] for pair in pairs}
 
 
 @cache

@@ -56,11 +56,14 @@ def _read(text: str, lexicon: Lexicon) -> list[Word]:
             after_break = True
             continue
         for part in _parts(chunk, lexicon) if match["mixed"] else _expand(chunk, lexicon):
-            is_article = part.lower == "i" or (part.lower == "a" and starts)
-            shouts = mixed_case and part.surface.isupper() and not is_article
-            words.append(replace(part, starts=starts, after_break=after_break, shouts=shouts))
+            shouts = mixed_case and part.surface.isupper() and not _is_article(part, starts)
+            words.append(Word(part.lower, part.surface, starts, after_break, shouts))
             starts = after_break = False
     return words
+
+
+def _is_article(word: Word, starts: bool) -> bool:
+    return word.lower == "i" or (word.lower == "a" and starts)
 
 
 def _parts(chunk: str, lexicon: Lexicon) -> list[Word]:
@@ -76,7 +79,7 @@ def _expand(chunk: str, lexicon: Lexicon) -> list[Word]:
     lower = chunk.casefold()
     if lower in lexicon.contractions and not (chunk.isupper() and len(chunk) < len("can")):
         return [Word(word, word) for word in lexicon.contractions[lower]]
-    for ending in _ENDINGS:
+    for ending in _ENDINGS if "'" in lower else ():
         if lower.endswith(ending) and len(lower) > len(ending):
             rest = chunk[: -len(ending)]
             return [Word(rest.casefold(), rest), *_ending(rest.casefold(), ending, lexicon)]
@@ -102,7 +105,7 @@ def _without_fillers(words: list[Word], lexicon: Lexicon) -> list[Word]:
         starts = starts or word.starts
         if word.lower in fillers and not word.shouts and not _means_something(words, i):
             continue
-        kept.append(replace(word, starts=starts))
+        kept.append(replace(word, starts=True) if starts and not word.starts else word)
         starts = False
     return kept
 

@@ -12,14 +12,23 @@ _YES_NO = frozenset({
 
 
 @cache
-def _frames() -> tuple[tuple[str, re.Pattern[str]], ...]:
+def _rules() -> tuple[tuple[str, str], ...]:
     rows = [(name, rule.strip()) for name, _, rule in
             (line.partition(":") for line in load_lines("frames.en.txt"))]  # fmt: skip
     parts = dict(rows[:2])
     return tuple(
-        (name, re.compile(rf"(?<!\S)(?:{_filled(rule, parts)}){_end_of(rule)}"))
-        for name, rule in rows[2:]
+        (name, rf"(?<!\S)(?:{_filled(rule, parts)}){_end_of(rule)}") for name, rule in rows[2:]
     )
+
+
+@cache
+def _frames() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((name, re.compile(rule)) for name, rule in _rules())
+
+
+@cache
+def _any_frame() -> re.Pattern[str]:
+    return re.compile("|".join(rule for _, rule in _rules()))
 
 
 def _end_of(rule: str) -> str:
@@ -40,15 +49,24 @@ def find_frame(lowers: list[str], starts: list[int]) -> tuple[str, frozenset[int
     rest (orders, statements, key words). ``starts`` are the indices where a clause begins.
     """
     joined = " ".join(lowers)
-    best: tuple[int, int, str, int] | None = None
-    for name, pattern in _frames():
-        match = pattern.search(joined)
-        if match is not None and (best is None or (match.start(), -match.end()) < best[:2]):
-            best = (match.start(), -match.end(), name, match.end())
+    best = _earliest(joined)
     first_yes_no = any(lowers[i] in _YES_NO for i in starts)
     opens = bool(lowers) and lowers[0] in _YES_NO
-    if best is not None and not (opens and best[0] > 0 and best[2] != "how"):
-        first = joined[: best[0]].count(" ")
-        num_words = len(joined[best[0] : best[3]].split())
-        return best[2], frozenset(range(first, first + num_words))
+    if best is not None and not (opens and best[1].start() > 0 and best[0] != "how"):
+        name, match = best
+        first = joined[: match.start()].count(" ")
+        return name, frozenset(range(first, first + len(match[0].split())))
     return ("yesno" if first_yes_no else ""), frozenset()
+
+
+def _earliest(joined: str) -> tuple[str, re.Match[str]] | None:
+    """Return the first frame in the text; of those that begin there the longest."""
+    found = _any_frame().search(joined)
+    if found is None:
+        return None
+    matches = (
+        (name, match)
+        for name, pattern in _frames()
+        if (match := pattern.match(joined, found.start())) is not None
+    )
+    return max(matches, key=lambda pair: pair[1].end())

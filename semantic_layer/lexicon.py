@@ -63,7 +63,8 @@ def english() -> Lexicon:
         return " ".join(words)
 
     groups = _groups(load_lines("synonyms.en.txt"), normal)
-    opposites = _opposites(load_lines("antonyms.en.txt"), normal, groups)
+    antonyms = (*load_lines("antonyms.en.txt"), *load_lines("antonyms.wordnet.en.txt"))
+    opposites = _opposites(antonyms, normal, groups)
     sets = _sets(load_lines("sets.en.txt"), normal)
     return Lexicon(
         classes=_classes(load_lines("words.en.txt")),

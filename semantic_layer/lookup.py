@@ -7,6 +7,7 @@ from semantic_layer.entry import Entry
 from semantic_layer.outcome import Candidate, Judgement, Reason
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.thresholds import Thresholds
+from semantic_layer.trial import Arm
 from semantic_layer.vector_index import Vector
 
 
@@ -26,6 +27,7 @@ class Lookup:
     scope: str | None = None
     intent: str | None = None
     threshold: float | None = None
+    arm: Arm | None = None
     embedding: Vector | None = None
     is_cacheable: bool = True
     reasons: list[Reason] = field(default_factory=list)
@@ -35,8 +37,21 @@ class Lookup:
     def know(self, intent: str | None, thresholds: Thresholds) -> None:
         """Take note of the intent, and with it of the score that a hit must reach."""
         self.intent = intent
-        if intent is not None:
-            self.threshold = thresholds.of(intent, self.control.threshold)
+        if intent is None:
+            return
+        asked = self.control.threshold
+        self.threshold = thresholds.of(intent, asked)
+        tried = thresholds.tried_on(intent, self.key)
+        if tried is not None:
+            self.arm, threshold = tried
+            if threshold is not None:
+                self.threshold = threshold if asked is None else max(threshold, asked)
+
+    def threshold_of(self, entry_id: str, thresholds: Thresholds) -> float | None:
+        """Return the threshold that an entry has of its own; under trial none has."""
+        if self.arm is not None or self.intent is None or entry_id not in thresholds.entries:
+            return None
+        return thresholds.of(self.intent, self.control.threshold, entry_id)
 
     @property
     def judgement(self) -> Judgement:
@@ -46,6 +61,7 @@ class Lookup:
             threshold=self.threshold,
             reasons=tuple(self.reasons),
             text=self.text,
+            arm=self.arm,
         )
 
     def completed(self, judgement: Judgement) -> Judgement:
@@ -56,8 +72,9 @@ class Lookup:
         return replace(
             judgement,
             intent=self.intent,
-            threshold=self.threshold,
+            threshold=self.threshold if judgement.threshold is None else judgement.threshold,
             text=self.text,
+            arm=self.arm,
             reasons=reasons,
             candidates=(*judgement.candidates, *self.rejected),
         )

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semantic_layer.entry import Entry
+from semantic_layer.trial import Arm
 
 Verdict = Literal["pass", "veto", "skip"]
 
@@ -35,7 +36,8 @@ class Candidate:
 class Judgement:
     """The numbers behind a decision, as the response headers and the admin API show them.
 
-    ``text`` is what similarity was judged on; None when nothing was judged.
+    ``text`` is what similarity was judged on; None when nothing was judged. ``arm`` is that of the
+    intent's running trial.
     """
 
     intent: str | None = None
@@ -45,6 +47,7 @@ class Judgement:
     reasons: tuple[Reason, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     text: str | None = None
+    arm: Arm | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,9 @@
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
+
+from opencc import OpenCC
 
 from semantic_layer.analysis import Language
 
@@ -18,6 +21,8 @@ _QUOTE = re.compile(r'"([^"\n]{1,400})"|(?<![\w])\'([^\'\n]{1,200}?)\'(?![\w])|�
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
+_LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
+_KANA_SHARE = 8  # a lone の among Chinese characters is only an ornament
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -32,7 +37,9 @@ class Payloads:
 
 def normalise(text: str) -> str:
     """Unify compatibility forms, quotation marks, dashes and white space."""
-    unified = unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME)
+    unified = text
+    if not text.isascii():
+        unified = unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME)
     return " ".join(unified.replace('""', '"').split())
 
 
@@ -50,7 +57,17 @@ def take_payloads(text: str) -> Payloads:
 
 def fold(text: str) -> str:
     """Drop case, outer punctuation and white space: what makes two quotes the same."""
-    return re.sub(r"[\s,.!?;:，。！？；：、]+", " ", text.casefold()).strip()
+    return re.sub(r"[\s,.!?;:，。！？；：、]+", " ", simplified(text.casefold())).strip()
+
+
+def simplified(text: str) -> str:
+    """Write traditional Chinese characters as simplified ones, by phrase where that decides."""
+    return text if text.isascii() else str(_traditional_to_simplified().convert(text))
+
+
+@cache
+def _traditional_to_simplified() -> OpenCC:
+    return OpenCC("t2s")
 
 
 def language_of(text: str) -> Language:
@@ -58,9 +75,9 @@ def language_of(text: str) -> Language:
     letters = len(_LETTER.findall(text))
     if not letters:
         return "en"
-    if _KANA_HANGUL.search(text):
-        return "other"
     han, latin = len(_HAN.findall(text)), len(_LATIN.findall(text))
-    if 4 * han >= letters:  # Latin names in a Chinese sentence outnumber its characters
-        return "zh"
+    if len(_KANA_HANGUL.findall(text)) > han // _KANA_SHARE:
+        return "other"
+    if han and (4 * han >= letters or han >= 2 * len(_LATIN_WORD.findall(text))):
+        return "zh"  # Latin names in a Chinese sentence outnumber its characters
     return "en" if 2 * latin >= letters else "other"

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from semantic_layer.trial import Arm, Trial
+
 PRIORS: Mapping[str, float] = MappingProxyType(
     {
         "factual": 0.95,
@@ -27,7 +29,7 @@ class Thresholds:
 
     ``entries`` are those of entries with a history; a manual one beats them too. An unknown intent
     is judged by ``default``. 1 admits equal texts only. Intents that are ``off`` are answered by
-    exact repeats only.
+    exact repeats only. An intent under trial has two, by the request's key.
     """
 
     priors: Mapping[str, float] = field(default_factory=lambda: PRIORS)
@@ -36,6 +38,7 @@ class Thresholds:
     entries: Mapping[str, float] = field(default_factory=dict)
     default: float = DEFAULT_PRIOR
     off: frozenset[str] = frozenset()
+    trials: Mapping[str, Trial] = field(default_factory=dict)
 
     @classmethod
     def within(cls, budget: float, own: Mapping[str, float] | None = None) -> "Thresholds":
@@ -50,6 +53,14 @@ class Thresholds:
             priors={i: _moved(prior, of.get(i, budget)) for i, prior in PRIORS.items()},
             default=_moved(DEFAULT_PRIOR, budget),
         )
+
+    def tried_on(self, intent: str, key: str) -> tuple[Arm, float | None] | None:
+        """Return a request's arm of the intent's trial and its threshold; None without a trial."""
+        trial = self.trials.get(intent)
+        if trial is None or intent in self.off:
+            return None
+        arm = trial.arm_of(key)
+        return arm, trial.threshold(arm)
 
     def of(self, intent: str, asked: float | None = None, entry_id: str | None = None) -> float:
         """Return the threshold; a caller's wish only ever makes it stricter.

@@ -15,6 +15,7 @@ from gateway.api.text_api import relayed
 from gateway.auth import PUBLIC, Tenant
 from gateway.call import Call
 from gateway.errors import BackendUnavailable, BadRequest
+from gateway.laid_out import lay_out
 from gateway.parts import Parts
 from gateway.wire.cache_admin import EntryRow, ImportResult, LookupBody, RowError, answer_of
 from gateway.wire.completions import check_completion, is_completion
@@ -147,14 +148,16 @@ def _call(
 ) -> Call:
     of_completions = is_completion(body)
     asked = (check_completion if of_completions else check_chat)(body, "request")
+    api = "completions" if of_completions else "chat"
+    laid_out, field = lay_out(asked.body, asked.request.strata, parts.settings.layout, api)
     said = {name.lower(): value for name, value in headers.items()}
-    directives = read_directives(said, asked.request.strata, parts.cache.thresholds.priors)
+    directives = read_directives(said, field, parts.cache.thresholds.priors)
     return Call(
         request_id=request.scope["state"][REQUEST_ID],
         tenant=Tenant.named(tenant or PUBLIC),
         model=asked.request.model,
-        body=asked.body,
-        api="completions" if of_completions else "chat",
+        body=laid_out,
+        api=api,
         control=directives.control,
         route=ROUTE,
         namespace=directives.namespace,

@@ -1,30 +1,34 @@
 """``/admin/intents``: what each intent is held to, changed while all gateways run."""
 
-from typing import Annotated, Any, Literal
+import asyncio
+from typing import Annotated, Any
 
-from litestar import Request, Response, delete, get, put
+from litestar import Request, Response, delete, get, post, put
 from litestar.params import FromPath
 from msgspec import Meta, Struct
 
+from gateway.admin.actor import actor_of
 from gateway.admin.query import read_query
 from gateway.api.connection import headers_of, parts_of, read_body
 from gateway.errors import BackendUnavailable, BadRequest, NotFound, PreconditionFailed
-from gateway.evidence import VersionConflict
+from gateway.evidence import Playback, VersionConflict
 from gateway.parts import Parts
 from gateway.wire.intent_admin import (
     ChangeList,
     ChangeView,
+    CurvePointView,
+    CurveView,
     IntentList,
     IntentView,
+    LabelsView,
     read_policy,
+    read_threshold,
     view_of,
 )
 from gateway.wire.validation import convert
-from semantic_layer import IntentPolicy, StoreUnavailable
+from semantic_layer import IntentCalibration, IntentPolicy, StoreUnavailable, threshold_curve
 
 HTTP = Request[Any, Any, Any]
-ACTOR = "x-strata-actor"
-MAX_ACTOR = 64
 
 
 class HistoryQuery(Struct, frozen=True):
@@ -88,24 +92,71 @@ async def intent_history(request: HTTP, name: FromPath[str]) -> ChangeList:
     )
 
 
+@get("/intents/{name:str}/curve")
+async def get_curve(request: HTTP, name: FromPath[str]) -> CurveView:
+    """Show what each threshold would come to, from labelled traffic."""
+    parts = _knowing(request, name)
+    labels = parts.evidence.labels.book.labels(name)
+    points = await asyncio.to_thread(threshold_curve, labels, scorer=parts.cache.scorer)
+    return CurveView(
+        name,
+        parts.cache.thresholds.of(name),
+        parts.evidence.tuner.budgets.of(name),
+        max((point.num for point in points), default=0),
+        [
+            CurvePointView(
+                threshold=point.threshold,
+                hit_share=point.served_share,
+                wrong_share=point.wrong_share,
+                low=point.low,
+                high=point.high,
+                labels=point.num,
+            )
+            for point in points
+        ],
+    )
+
+
+@post("/intents/{name:str}/replay", status_code=200)
+async def replay_intent(request: HTTP, name: FromPath[str]) -> Playback:
+    """Tell what another threshold would have changed on recorded traffic; nothing is changed."""
+    parts = _knowing(request, name)
+    threshold = read_threshold(await read_body(request.scope, request.receive))
+    try:
+        return await parts.evidence.play_back(name, threshold)
+    except StoreUnavailable as error:
+        raise BackendUnavailable(str(error), code="store_unavailable") from error
+
+
 def intent_view(parts: Parts, name: str) -> IntentView:
     """Show an intent as it is in force."""
     evidence, thresholds = parts.evidence, parts.cache.thresholds
     policy = evidence.intents.policy(name) or IntentPolicy()
-    source: Literal["manual", "calibrated", "prior"] = "prior"
-    if name in thresholds.manual:
-        source = "manual"
-    elif name in thresholds.calibrated:
-        source = "calibrated"
+    found = evidence.tuner.calibration.intents.get(name)
+    source = "prior" if found is None else found.source
     return IntentView(
         name=name,
         mode=policy.mode,
         threshold=thresholds.of(name),
-        source=source,
-        prior=thresholds.priors.get(name, thresholds.default),
-        budget=evidence.tuner.budget_of(name),
+        source="manual" if name in thresholds.manual else source,
+        prior=thresholds.prior(name),
+        budget=evidence.tuner.budgets.of(name),
         ttl=policy.ttl_s if policy.ttl_s is not None else parts.cache.policy.ttl_of(name),
         version=evidence.intents.version(name),
+        labels=_labels_view(found),
+    )
+
+
+def _labels_view(found: IntentCalibration | None) -> LabelsView:
+    if found is None:
+        return LabelsView(count=0, wrong=0, wrong_share=None, low=0.0, high=1.0, drifted=False)
+    return LabelsView(
+        count=found.num_labels,
+        wrong=found.wrong,
+        wrong_share=found.point,
+        low=found.lower,
+        high=found.upper,
+        drifted=found.drifted,
     )
 
 
@@ -127,7 +178,7 @@ async def _set(request: HTTP, parts: Parts, name: str, policy: IntentPolicy | No
     expected = _expected(headers.get("if-match"))
     desk = parts.evidence.intents
     try:
-        await desk.put(name, policy, actor=_actor(headers), expected=expected)
+        await desk.put(name, policy, actor=actor_of(headers), expected=expected)
     except VersionConflict:
         raise PreconditionFailed(
             f"the intent {name!r} was changed meanwhile; read it again", param="if-match"
@@ -144,11 +195,3 @@ def _expected(if_match: str | None) -> int | None:
     if not version.isdecimal():
         raise BadRequest(f"if-match: {if_match!r} is no ETag of ours", param="if-match")
     return int(version)
-
-
-def _actor(headers: dict[str, str]) -> str:
-    """Return who makes a change, as they say themselves."""
-    actor = headers.get(ACTOR, "admin").strip()
-    if not (actor.isprintable() and 0 < len(actor) <= MAX_ACTOR):
-        raise BadRequest(f"{ACTOR}: expected 1 to {MAX_ACTOR} characters", param=ACTOR)
-    return actor

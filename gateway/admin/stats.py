@@ -6,6 +6,7 @@ from typing import Any
 from litestar import Request, get
 
 from gateway.api.connection import parts_of
+from gateway.evidence import ALL
 from gateway.parts import Parts
 from gateway.readings import health_json, read_engine, read_health, thresholds_of
 from prefix_layer import EngineStats
@@ -23,6 +24,7 @@ async def traffic(request: HTTP) -> dict[str, Any]:
         "money": parts.ledger.snapshot(),
         "entries": entries,
         "thresholds": thresholds_of(parts),
+        "wrong_hits": _wrong_hits(parts),
         "parts": health_json(health),
     }
 
@@ -34,6 +36,22 @@ async def prefix(request: HTTP) -> dict[str, Any]:
     stats = await read_engine(parts)
     seen = {"engine": _engine(parts), "ttft_s": parts.stats.prefix_ttft()}
     return seen if stats is None else {**seen, **_counters(stats)}
+
+
+def _wrong_hits(parts: Parts) -> dict[str, Any]:
+    """Show the wrong share of semantic hits, as labels tell it; bounds with 95% confidence each.
+
+    ``of_all`` are the same as shares of all requests since the start, answered from the cache or
+    not.
+    """
+    hit_share = parts.stats.semantic_share
+    shown: dict[str, dict[str, Any]] = {}
+    for intent, seen in parts.evidence.trainer.estimates.items():
+        of_hits = {"share": seen.wrong_share, "low": seen.low, "high": seen.high}
+        shown[intent] = {"labels": seen.num, **of_hits}
+        if intent == ALL:
+            shown[intent]["of_all"] = {name: v * hit_share for name, v in of_hits.items()}
+    return shown
 
 
 def _engine(parts: Parts) -> dict[str, Any]:

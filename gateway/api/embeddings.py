@@ -16,6 +16,7 @@ from gateway.api.text_api import answered_by, read_arrival, relayed, send_json
 from gateway.backends.embeddings import Embedding
 from gateway.embeddings import EmbedCall
 from gateway.errors import StrataError
+from gateway.laid_out import lay_out
 from gateway.parts import Parts
 from gateway.wire.directives import read_directives
 from gateway.wire.embeddings import (
@@ -72,7 +73,8 @@ async def _read_call(
     arrival = await read_arrival(scope, receive)
     decoded = decode_embeddings(arrival.data)
     request = decoded.request
-    directives = read_directives(arrival.headers, request.strata, parts.cache.thresholds.priors)
+    _, field = lay_out({}, request.strata, parts.settings.layout, "embeddings")
+    directives = read_directives(arrival.headers, field, parts.cache.thresholds.priors)
     call = EmbedCall(
         request_id=scope["state"][REQUEST_ID],
         tenant=arrival.tenant,

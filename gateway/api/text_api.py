@@ -22,6 +22,7 @@ from gateway.auth import Tenant
 from gateway.backends.base import Event, Usage
 from gateway.call import Call
 from gateway.errors import BadRequest, StrataError
+from gateway.laid_out import lay_out
 from gateway.parts import Parts
 from gateway.pipeline import Reply
 from gateway.wire.directives import CONTROL_HEADERS, StrataField, read_directives
@@ -138,13 +139,14 @@ class TextApi:
     async def _read(self, scope: Scope, receive: Receive) -> tuple[Call, Asked]:
         arrival = await read_arrival(scope, receive)
         asked = await self._decode(arrival)
-        intents = arrival.parts.cache.thresholds.priors
-        directives = read_directives(arrival.headers, asked.strata, intents)
+        layout, intents = arrival.parts.settings.layout, arrival.parts.cache.thresholds.priors
+        body, field = lay_out(asked.body, asked.strata, layout, asked.api)
+        directives = read_directives(arrival.headers, field, intents)
         call = Call(
             request_id=scope["state"][REQUEST_ID],
             tenant=arrival.tenant,
             model=asked.model,
-            body=asked.body,
+            body=body,
             control=directives.control,
             route=self._route,
             namespace=directives.namespace,

@@ -10,15 +10,20 @@ from gateway.auth import PUBLIC
 from gateway.backends.routing import Backends
 from gateway.evidence.asking import ask_again
 from gateway.evidence.comparison import NO_JUDGE, Comparison
+from gateway.evidence.experiments import EXPERIMENTS, Experiments, trials
 from gateway.evidence.feedback import Feedback
 from gateway.evidence.gatherer import Gatherer
 from gateway.evidence.intents import INTENTS, IntentDesk
 from gateway.evidence.labels import LabelDesk
+from gateway.evidence.playback import Playback, play_back
 from gateway.evidence.recorded import RecordedRequest
 from gateway.evidence.request_log import RequestLog
+from gateway.evidence.review import ReviewItem, review_queue
 from gateway.evidence.sampling import Sampling
+from gateway.evidence.trainer import Trainer
 from gateway.evidence.tuner import Tuner
 from gateway.metrics import Metrics
+from gateway.record import RequestRecord
 from semantic_layer import (
     LABELS,
     REJECTIONS,
@@ -92,9 +97,19 @@ class Evidence:
             texts=policy.texts,
             on_compared=metrics.count_compared,
         )
+        self.experiments = Experiments(
+            journal, lambda running: self.tuner.use_trials(trials(running))
+        )
+        self.trainer = Trainer(self.labels.book, self.tuner, lambda: cache.scorer)
+        self._cache = cache
         self._follower = Follower(
             journal,
-            {INTENTS: self.intents, LABELS: self.labels.book, REJECTIONS: cache.rejections},
+            {
+                INTENTS: self.intents,
+                EXPERIMENTS: self.experiments,
+                LABELS: self.labels.book,
+                REJECTIONS: cache.rejections,
+            },
         )
 
     async def find_request(self, request_id: str) -> RecordedRequest | None:
@@ -106,16 +121,45 @@ class Evidence:
         names = dict.fromkeys([PUBLIC, *self._tenants()])
         return await self.requests.get(request_id, list(names))
 
+    def record(self, record: RequestRecord) -> None:
+        """Take note of a request that ended."""
+        self.requests.record(record)
+        self.experiments.record(record)
+
     async def start(self) -> None:
         """Read what is known before the first request; a store that is down is asked again."""
         with suppress(StoreUnavailable):
             await self._follower.catch_up()
+        await self.trainer.learn()
 
     async def run(self) -> None:
         """Keep up with the other gateways, record and gather, for ever."""
         async with asyncio.TaskGroup() as group:
-            for work in (self._follower.follow, self.requests.run, self.gatherer.run):
+            for work in (
+                self._follower.follow,
+                self.requests.run,
+                self.gatherer.run,
+                self.trainer.run,
+                self.experiments.run,
+            ):
                 group.create_task(work())
+
+    async def review(self, intent: str | None, limit: int) -> list[ReviewItem]:
+        """Return the unlabelled pairs whose verdicts would tell most.
+
+        Raises:
+            StoreUnavailable: a store is slow or down.
+        """
+        label_of = self.labels.book.of_request
+        return await review_queue(self.requests, self._cache, label_of, intent=intent, limit=limit)
+
+    async def play_back(self, intent: str, threshold: float) -> Playback:
+        """Tell what another threshold would have changed on recorded traffic.
+
+        Raises:
+            StoreUnavailable: the store is slow or down.
+        """
+        return await play_back(self.requests, self.labels.book.of_request, intent, threshold)
 
     async def close(self) -> None:
         """Write what waits and close the journals."""

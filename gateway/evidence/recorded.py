@@ -103,6 +103,7 @@ def recorded(record: RequestRecord, at: float, scorer: str, *, texts: bool) -> R
         threshold=judgement.threshold,
         score=judgement.score,
         similarity=judgement.similarity,
+        arm=judgement.arm,
         scorer=scorer if judgement.score is not None else "",
         reasons=_reasons(judgement.reasons, texts=texts),
         candidates=[_candidate(record, c, texts=texts) for c in best[:MAX_CANDIDATES]],

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from semantic_layer import IntentPolicies, Thresholds
+from semantic_layer import Budgets, Calibration, IntentPolicies, Thresholds, Trial
 
 Retune = Callable[[Thresholds, Mapping[str, float]], None]
 
@@ -11,33 +11,52 @@ Retune = Callable[[Thresholds, Mapping[str, float]], None]
 class Tuner:
     """Tells ``retune`` the thresholds and times to live, whole, whenever one of them changed.
 
-    ``budget`` (0..1) is that of the intents without one of their own.
+    ``budget`` (0..1) is that of the intents without one of their own. ``num_changes`` counts
+    what operators changed.
     """
 
     def __init__(self, budget: float, retune: Retune) -> None:
         self._budget = budget
         self._retune = retune
         self._policies = IntentPolicies()
-        self._calibrated: Mapping[str, float] = {}
+        self._trials: Mapping[str, Trial] = {}
+        self.calibration = Calibration({})
+        self.num_changes = 0
 
-    def budget_of(self, intent: str) -> float:
-        """Return the wrong share among served hits that an intent is held to."""
-        return self._policies.budgets.get(intent, self._budget)
+    @property
+    def budgets(self) -> Budgets:
+        """The wrong share among served hits that each intent is held to."""
+        return Budgets(self._budget, self._policies.budgets)
+
+    @property
+    def base(self) -> Thresholds:
+        """The thresholds without anything learnt."""
+        policies = self._policies
+        priors = Thresholds.within(self._budget, policies.budgets)
+        return replace(priors, manual=policies.manual, off=policies.off)
 
     def use_policies(self, policies: IntentPolicies) -> None:
         """Take what operators set."""
         self._policies = policies
+        self.num_changes += 1
         self._apply()
 
-    def use_calibrated(self, calibrated: Mapping[str, float]) -> None:
-        """Take the thresholds that labels have earned, by intent."""
-        self._calibrated = calibrated
+    def use_trials(self, trials: Mapping[str, Trial]) -> None:
+        """Take the trials that run, by intent."""
+        self._trials = trials
+        self._apply()
+
+    def use_calibration(self, calibration: Calibration) -> None:
+        """Take what labels have earned."""
+        self.calibration = calibration
         self._apply()
 
     def _apply(self) -> None:
-        policies = self._policies
-        priors = Thresholds.within(self._budget, policies.budgets)
+        learnt = self.calibration
         thresholds = replace(
-            priors, calibrated=self._calibrated, manual=policies.manual, off=policies.off
+            self.base,
+            calibrated=learnt.thresholds,
+            entries=learnt.entries,
+            trials=self._trials,
         )
-        self._retune(thresholds, policies.ttls)
+        self._retune(thresholds, self._policies.ttls)

@@ -18,6 +18,7 @@ U = TypeVar("U")
 
 MAX_TTL_S = 10 * 366 * 86_400
 MAX_TAGS = 64
+MAX_DOCUMENTS = 1000
 
 CONTROL_HEADERS = frozenset(
     {
@@ -38,6 +39,13 @@ Label = Annotated[str, Meta(pattern=_NAME)]
 Ttl = Annotated[float, Meta(gt=0, le=MAX_TTL_S)]
 
 
+class Document(Struct, frozen=True, forbid_unknown_fields=True):
+    """A retrieved text that the answer rests on; it is written before the question."""
+
+    id: Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,512}$")]
+    text: Annotated[str, Meta(min_length=1)]
+
+
 class StrataField(Struct, frozen=True, forbid_unknown_fields=True):
     """The optional ``strata`` object of a body; no model ever sees it."""
 
@@ -46,6 +54,7 @@ class StrataField(Struct, frozen=True, forbid_unknown_fields=True):
     tags: Annotated[list[Label], Meta(max_length=MAX_TAGS)] | None = None
     namespace: Label | None = None
     ttl: Ttl | None = None
+    documents: Annotated[list[Document], Meta(max_length=MAX_DOCUMENTS)] | None = None
 
 
 @dataclass(frozen=True, slots=True)

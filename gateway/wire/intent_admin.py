@@ -2,14 +2,14 @@
 
 import json
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.errors import BadRequest
 from gateway.wire.directives import Ttl
 from gateway.wire.validation import convert, decode_object, wrong
-from semantic_layer import IntentPolicy, Mode
+from semantic_layer import IntentPolicy, Mode, ThresholdSource
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -26,23 +26,66 @@ class PolicyBody(Struct, frozen=True, forbid_unknown_fields=True):
     ttl: Ttl | UnsetType = UNSET
 
 
+class LabelsView(Struct, frozen=True, kw_only=True):
+    """What labels say of serving an intent at its threshold.
+
+    ``wrong_share`` (None without labels) is weighted, ``low`` and ``high`` are its bounds with 95%
+    confidence. ``drifted``: labels sent the intent back from a threshold of its own.
+    """
+
+    count: int
+    wrong: int
+    wrong_share: float | None
+    low: float
+    high: float
+    drifted: bool
+
+
 class IntentView(Struct, frozen=True, kw_only=True):
     """One intent as it is in force; ``version`` is its ETag."""
 
     name: str
     mode: Mode
     threshold: float
-    source: Literal["manual", "calibrated", "prior"]
+    source: ThresholdSource
     prior: float
     budget: float
     ttl: float
     version: int
+    labels: LabelsView
 
 
 class IntentList(Struct, frozen=True):
     """Every intent."""
 
     intents: list[IntentView]
+
+
+class CurvePointView(Struct, frozen=True, kw_only=True):
+    """What serving at a threshold comes to; bounds with 95% confidence each."""
+
+    threshold: float
+    hit_share: float
+    wrong_share: float
+    low: float
+    high: float
+    labels: int
+
+
+class CurveView(Struct, frozen=True):
+    """An intent's curve from strict to loose; shares are of labelled traffic."""
+
+    intent: str
+    threshold: float
+    budget: float
+    labels: int
+    points: list[CurvePointView]
+
+
+class ReplayBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """The threshold to try."""
+
+    threshold: Share
 
 
 class PolicyView(Struct, frozen=True, kw_only=True):
@@ -69,6 +112,15 @@ class ChangeList(Struct, frozen=True):
     """Changes, newest first."""
 
     changes: list[ChangeView]
+
+
+def read_threshold(data: bytes) -> float:
+    """Return the threshold that a body asks to try.
+
+    Raises:
+        BadRequest: it is missing or out of range.
+    """
+    return convert(_decode(data), ReplayBody).threshold
 
 
 def read_policy(data: bytes) -> IntentPolicy:

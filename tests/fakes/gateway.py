@@ -67,7 +67,7 @@ class MemoryGateway:
             self.records.append(request)
             metrics.record(request)
             stats.record(request)
-            self.evidence.requests.record(request)
+            self.evidence.record(request)
 
         quotas = Quotas(MemoryCounters())
         self.evidence = Evidence(

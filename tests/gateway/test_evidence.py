@@ -1,76 +1,19 @@
 """What is learnt of hits and near-misses, over a gateway in memory with a scripted model."""
 
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import pytest
 
-from gateway.evidence import EvidencePolicy
 from semantic_layer import Label
-from tests.fakes.backends import FakeBackend, whole
-from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.gateway import QUIET, MemoryGateway
-
-CHAT, REQUESTS, FEEDBACK = "/v1/chat/completions", "/admin/requests", "/admin/feedback"
-STORED = "How do I turn on updates?"
-REWORDED = "How can I switch on updates, please?"
-FORCED = {"x-strata-intent": "general"}
-STRICT = {**FORCED, "x-strata-threshold": "1.0"}
-
-
-class Learner:
-    """A gateway, a client of it, and what it has learnt."""
-
-    def __init__(self, answer: str = "made", **policy: Any) -> None:
-        self.backend = FakeBackend(whole(answer))
-        self.gateway = MemoryGateway(
-            self.backend, QUIET, embedder=FakeEmbedder(), evidence=EvidencePolicy(**policy)
-        )
-        self.client: httpx.AsyncClient = None  # type: ignore[assignment]
-
-    @property
-    def labels(self) -> list[Label]:
-        return self.gateway.evidence.labels.book.labels()
-
-    async def store(self, answer: str, question: str = STORED) -> str:
-        rows = [{"request": body(question), "text": answer, "intent": "general"}]
-        response = await self.client.post("/admin/cache/entries", json=rows)
-        assert response.json()["errors"] == [], response.text
-        return str(response.json()["ids"][0])
-
-    async def ask(self, text: str, **headers: str) -> httpx.Response:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        response = await self.client.post(CHAT, json=body(text), headers={**FORCED, **named})
-        assert response.status_code == 200, response.text
-        await self.gateway.evidence.gatherer.settled()
-        return response
-
-    async def say(self, verdict: str, **about: str) -> Any:
-        response = await self.client.post(FEEDBACK, json={"verdict": verdict, **about})
-        assert response.status_code == 200, response.text
-        return response.json()
-
-    async def listed(self, **query: Any) -> list[dict[str, Any]]:
-        response = await self.client.get(REQUESTS, params=query)
-        assert response.status_code == 200, response.text
-        return list(response.json()["requests"])
-
-    async def metric(self, line: str) -> str | None:
-        text = (await self.client.get("/metrics")).text
-        return next((each.split()[-1] for each in text.splitlines() if each.startswith(line)), None)
-
-
-def body(text: str) -> dict[str, Any]:
-    return {"model": "m", "messages": [{"role": "user", "content": text}], "temperature": 0}
+from tests.gateway.learner import FEEDBACK, REQUESTS, REWORDED, STORED, Learner, body, opened
 
 
 @pytest.fixture
 async def learner(request: pytest.FixtureRequest) -> AsyncIterator[Learner]:
     """A learner with the policy that the test's parameter names."""
-    learner = Learner(**getattr(request, "param", {}))
-    async with learner.gateway.client() as client:
-        learner.client = client
+    async with opened(**getattr(request, "param", {})) as learner:
         yield learner
 
 
@@ -337,3 +280,95 @@ async def test_no_words_are_kept_when_the_client_forbids_storing(learner: Learne
     detail = await learner.client.get(f"{REQUESTS}/{response.headers['x-request-id']}")
     assert detail.json()["outcome"] == "miss"
     assert "secret" not in detail.text
+
+
+async def test_nearest_pairs_are_reviewed_first_until_they_are_labelled(learner: Learner) -> None:
+    """Each pair once, with both questions and both answers; a verdict takes it off the list."""
+    entry = await learner.store("Whatever words stand here")
+    for _ in range(2):
+        await learner.ask(REWORDED, **{"x-strata-threshold": "1.0", "cache-control": "no-store"})
+    await learner.ask("Is the sky blue?")
+    (item,) = (await learner.client.get("/admin/review")).json()["items"]
+    assert (item["entry"], item["served"]) == (entry, False)
+    assert (item["question"], item["stored_question"]) == ("", STORED)
+    await learner.ask(REWORDED)
+    (item,) = (await learner.client.get("/admin/review?intent=general")).json()["items"]
+    assert (item["question"], item["stored_answer"], item["served"]) == (
+        REWORDED, "Whatever words stand here", True,
+    )  # fmt: skip
+    said = {"request_id": item["request_id"], "entry": item["entry"], "source": "review"}
+    await learner.say("right", **said)
+    assert learner.labels[0].source == "review"
+    await learner.ask(REWORDED)
+    assert (await learner.client.get("/admin/review?intent=code")).json()["items"] == []
+    assert (await learner.client.get("/admin/review?limit=0")).status_code == 400
+
+
+async def test_replay_tells_what_the_other_threshold_then_does(learner: Learner) -> None:
+    """O01: the predicted hits are those that live traffic gets, at every threshold."""
+    await learner.store("made")
+    texts = [f"{REWORDED}{end}" for end in ("", "!", " Thanks.")] + ["What is tea made of?"]
+    for text in texts:
+        await learner.ask(text, **{"cache-control": "no-store"})
+    for threshold in (0.0, 0.9, 0.995, 1.0):
+        replayed = await learner.client.post(
+            "/admin/intents/general/replay", json={"threshold": threshold}
+        )
+        predicted = replayed.json()
+        await learner.client.put("/admin/intents/general", json={"threshold": threshold})
+        seen = [await learner.ask(text, **{"cache-control": "no-store"}) for text in texts]
+        hits = [each for each in seen if each.headers["x-strata-cache"] == "semantic"]
+        assert predicted["hits_after"] * len(texts) == len(hits) * predicted["num_decisions"]
+    assert predicted["hits_after"] == 0
+    assert predicted["num_lost"] == predicted["hits_before"] > 0
+    assert predicted["lost_hits"][0]["score"] < 1.0
+
+
+@pytest.mark.parametrize("said", ['{"threshold": NaN}', '{"threshold": 2}', "{}"])
+async def test_replay_is_refused_when_its_threshold_is_none(learner: Learner, said: str) -> None:
+    """Naming the field."""
+    response = await learner.client.post(
+        "/admin/intents/general/replay", content=said, headers={"content-type": "application/json"}
+    )
+    assert response.status_code == 400
+    assert response.json()["error"]["param"] == "threshold"
+
+
+async def test_intent_stays_as_it_is_when_one_answer_was_wrong(learner: Learner) -> None:
+    """One complaint is about one pair; who is content says nothing."""
+    before = (await learner.client.get("/admin/intents/general")).json()["threshold"]
+    await learner.store("made")
+    response = await learner.ask(REWORDED)
+    await learner.say("wrong", request_id=response.headers["x-request-id"])
+    await learner.gateway.evidence.trainer.learn()
+    after = (await learner.client.get("/admin/intents/general")).json()
+    assert (after["threshold"], after["source"]) == (before, "prior")
+    assert learner.gateway.evidence.trainer.estimates["general"].num == 1
+
+
+async def test_threshold_learns_when_many_labels_say_the_same(learner: Learner) -> None:
+    """Proven wrong ones tighten it; the curve, the stats and the metrics tell of the labels."""
+    labels, scorer = learner.gateway.evidence.labels, learner.gateway.parts.cache.scorer
+    now = time.time() - 100
+    for at in range(60):
+        await labels.add(
+            Label(
+                label_id=f"{at}", intent="general", score=0.97, right=at % 2 == 0, source="review",
+                served=True, at=now + at, scorer=scorer, entry_id=f"e{at}", text=f"q{at}",
+            )
+        )  # fmt: skip
+    await learner.gateway.evidence.trainer.learn()
+    shown = (await learner.client.get("/admin/intents/general")).json()
+    assert (shown["source"], shown["threshold"] > 0.97) == ("tightened", True)
+    assert learner.gateway.parts.cache.thresholds.of("general") == shown["threshold"]
+    stats = (await learner.client.get("/admin/stats")).json()["wrong_hits"]["general"]
+    assert (stats["labels"], stats["share"]) == (60, pytest.approx(0.5))
+    assert stats["low"] < 0.5 < stats["high"]
+    ratio = 'strata_wrong_hit_ratio{bound="point",intent="general"}'
+    assert float(await learner.metric(ratio) or 0) == pytest.approx(0.5)
+    curve = (await learner.client.get("/admin/intents/general/curve")).json()
+    assert curve["labels"] == 60
+    shares = [point["hit_share"] for point in curve["points"]]
+    assert shares == sorted(shares)
+    assert curve["points"][-1]["wrong_share"] == pytest.approx(0.5)
+    assert curve["threshold"] == shown["threshold"]

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from opencc import OpenCC
+
 from semantic_layer.resources import load_lines
 
 Similar = Callable[[str], Sequence[str]]
@@ -244,13 +246,12 @@ def _synonym(text: str, rng: random.Random) -> str | None:
 
 
 @cache
-def _traditional() -> dict[str, str]:
-    pairs = [p for line in load_lines("traditional.zh.txt") for p in line.split() if len(p) == 2]
-    return {pair[1]: pair[0] for pair in pairs}
+def _to_traditional() -> OpenCC:
+    return OpenCC("s2t")
 
 
 def _written_traditional(text: str, rng: random.Random) -> str | None:
-    return "".join(_traditional().get(c, c) for c in text) if rng.random() < 0.5 else None
+    return str(_to_traditional().convert(text)) if rng.random() < 0.5 else None
 
 
 def _slip(text: str, rng: random.Random) -> str | None:
