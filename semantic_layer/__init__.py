@@ -19,8 +19,7 @@ from semantic_layer.counters import (
     Window,
     open_counters,
 )
-from semantic_layer.curve import CurvePoint, Recorded, Replay, curve, replay
-from semantic_layer.curve import curve as threshold_curve
+from semantic_layer.curve import CurvePoint, Recorded, Replay, replay, threshold_curve
 from semantic_layer.embedding import (
     Embedded,
     Embedder,
@@ -97,6 +96,7 @@ from semantic_layer.verifier import (
     Verifier,
     load_verifier,
 )
+from semantic_layer.walk import proves_once
 
 __all__ = [
     "INTENTS",
@@ -189,7 +189,6 @@ __all__ = [
     "arm_of",
     "calibrate",
     "collection_name",
-    "curve",
     "detect_intent",
     "encode_label",
     "interval",
@@ -203,6 +202,7 @@ __all__ = [
     "open_records",
     "open_response_store",
     "open_vector_index",
+    "proves_once",
     "rejection_id",
     "replay",
     "threshold_curve",

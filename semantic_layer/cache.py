@@ -358,7 +358,8 @@ class SemanticCache:
                 look.reject(entry, neighbour.similarity)
             else:
                 fit = await self._fitter.fit(look.asked_chat, entry)
-                found.append(Found(neighbour.similarity, entry, look.is_young(entry), fit))
+                own = look.threshold_of(entry.entry_id, self.thresholds)
+                found.append(Found(neighbour.similarity, entry, look.is_young(entry), fit, own))
         assert look.text is not None, "searching without a text"
         assert look.threshold is not None, "searching without a threshold"
         decision = await self._judge.decide(look.text, look.threshold, found)

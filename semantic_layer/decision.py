@@ -45,13 +45,15 @@ class Verify(Protocol):
 class Found:
     """An entry near the asked text; ``is_young`` is False when the caller wants a newer answer.
 
-    ``fit`` is there when messages stand before either text.
+    ``fit`` is there when messages stand before either text, ``threshold`` when the entry has one of
+    its own.
     """
 
     similarity: float
     entry: Entry
     is_young: bool = True
     fit: Fit | None = None
+    threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,10 @@ class Judge:
             weighed = [self._scored(item) for item in weighed]
         else:
             weighed = await self._verified(threshold, weighed, self._verifier)
-        judged = [(_against(threshold, item), item.found.entry) for item in weighed]
-        best, entry = max(judged, key=lambda pair: (pair[0].score, pair[0].similarity))
+        judged = [(_against(_own(threshold, item), item), item.found.entry) for item in weighed]
+        best, entry = max(judged, key=_rank)
         judgement = Judgement(
+            threshold=next(_own(threshold, item) for item in weighed if item.found.entry is entry),
             similarity=best.similarity,
             score=best.score,
             reasons=best.reasons,
@@ -187,11 +190,12 @@ class Judge:
         result = list(weighed)
         places = [i for i, item in enumerate(weighed) if _fits(verifier, item)]
         places.sort(key=lambda i: -weighed[i].found.similarity)
-        best, why = max(_capped(item) for item in weighed), "others are nearer, or it is too long"
+        why = "others are nearer, or it is too long"
+        served = any(_may(threshold, item) for item in weighed)
         for chunk in (places[:_FIRST_VERIFIED], places[_FIRST_VERIFIED:_MOST_VERIFIED]):
-            if best >= threshold:
+            if served:
                 why = "another may be served"
-            if best >= threshold or not chunk:
+            if served or not chunk:
                 break
             pairs = [_pairs(weighed[i]) for i in chunk]
             try:
@@ -201,7 +205,7 @@ class Judge:
                 break
             for i, own in zip(chunk, pairs, strict=True):
                 result[i] = self._closed(weighed[i], min(next(scores) for _ in own), verifier)
-                best = max(best, _capped(result[i]))
+                served = served or _may(threshold, result[i])
         return [_unverified(item, why) for item in result]
 
     def _closed(self, item: _Weighed, least: float, verifier: Verify) -> _Weighed:
@@ -241,6 +245,22 @@ def _fits(verifier: Verify, item: _Weighed) -> bool:
 def _capped(item: _Weighed) -> float:
     """Return the score, at most what the histories leave."""
     return item.score if item.found.fit is None else min(item.score, item.found.fit.score)
+
+
+def _own(threshold: float, item: _Weighed) -> float:
+    """Return the entry's own threshold, or else the intent's."""
+    return threshold if item.found.threshold is None else item.found.threshold
+
+
+def _may(threshold: float, item: _Weighed) -> bool:
+    passed = item.open is None and all(reason.verdict == "pass" for reason in item.reasons)
+    return passed and _capped(item) >= _own(threshold, item)
+
+
+def _rank(judged: tuple[Candidate, Entry]) -> tuple[bool, float, float]:
+    """Return what the best is chosen by: first of all, that it may be served."""
+    candidate, _ = judged
+    return candidate.reasons[-1].verdict == "pass", candidate.score, candidate.similarity
 
 
 def _unverified(item: _Weighed, why: str) -> _Weighed:

@@ -11,6 +11,7 @@ COMMANDS = {
     "warm": "gateway.cli.warm:warm",
     "import": "gateway.cli.transfer:import_entries",
     "export": "gateway.cli.transfer:export_entries",
+    "thresholds": "gateway.cli.thresholds:thresholds",
     "trace": "gateway.cli.trace:trace",
     "lint": "gateway.cli.lint:lint",
     "analyze": "gateway.cli.analyze:analyze",

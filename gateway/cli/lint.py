@@ -3,20 +3,20 @@
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 import msgspec
 
-from gateway.backends.tokenizer import Tokenizer
 from gateway.bundled import CHAT, prepare_model
 from gateway.cli.options import config_option, settings_of
 from gateway.cli.progress import Progress, narrated
 from gateway.engine_config import local_model_folder
 from gateway.hub import find_model
-from gateway.lint import Finding, Linter, LogRow, Report, as_sarif, read_rows
+from gateway.lint import Cache, Finding, LogReader, Report, as_sarif
 from gateway.settings import Settings
 
 TELL_EVERY_S = 2.0
@@ -60,16 +60,31 @@ def lint(
     """
     settings = settings_of(config)
     block_size = block_size or settings.local.block_size
-    num_blocks = kv_tokens // block_size if kv_tokens else DEFAULT_BLOCKS
+    num_blocks = max(1, kv_tokens // block_size) if kv_tokens else DEFAULT_BLOCKS
     with narrated() as tell:
-        tokenizer = Tokenizer(_model_folder(settings, model, tell))
-        linter = Linter(tokenizer, block_size, max(1, num_blocks))
-        for file in files:
-            _read(linter, file, tell)
-    report = linter.report()
+        cache = Cache(_model_folder(settings, model, tell), block_size, num_blocks)
+        with closing(LogReader(cache, _told(tell))) as reader:
+            for file in files:
+                reader.read(file, _lines(file))
+            report = reader.report()
     _show(report, "json" if as_json else form)
     if report.findings or report.bad:
         raise SystemExit(FAULTS if report.findings else BAD_ROWS)
+
+
+def _told(tell: Progress) -> Callable[[int], None]:
+    """Tell the number of rows every other second."""
+    begin_s = time.monotonic()
+    last_s = begin_s
+
+    def told(num_rows: int) -> None:
+        nonlocal last_s
+        now_s = time.monotonic()
+        if now_s - last_s > TELL_EVERY_S:
+            last_s = now_s
+            tell(f"{num_rows:,} rows, {num_rows / (now_s - begin_s):,.0f} a second")
+
+    return told
 
 
 def _model_folder(settings: Settings, model: str | None, tell: Progress) -> Path:
@@ -80,18 +95,6 @@ def _model_folder(settings: Settings, model: str | None, tell: Progress) -> Path
     assert settings.models_dir is not None, "load_settings fills it in"
     prepare_model(CHAT, settings.models_dir, tell)
     return settings.models_dir / CHAT.model_id
-
-
-def _read(linter: Linter, file: str, tell: Progress) -> None:
-    told_s = time.monotonic()
-    for found in read_rows(_lines(file)):
-        if isinstance(found, LogRow):
-            linter.read(file, found.line, found.row)
-        else:
-            linter.bad_row(file, found.line, found.message)
-        if time.monotonic() - told_s > TELL_EVERY_S:
-            told_s = time.monotonic()
-            tell(f"{linter.num_requests:,} requests read")
 
 
 def _lines(file: str) -> Iterator[bytes]:
