@@ -4,7 +4,7 @@ usage: python -m tests.bench.semantic.fit_chats [--write]
 
 Rows are pairs of chats written for Strata (odd groups) whose last messages need their histories and
 that rules neither refuse nor settle: the least score the verifier gives to the texts left in doubt.
-A logistic curve over its log odds, one slope and one bias; a third of a row of each kind is added
+A logistic curve over its log odds, one slope and one bias; a tenth of a row of each kind is added
 at the ends, so that a clean separation does not make the curve a step.
 """
 
@@ -73,7 +73,7 @@ def fitted(scores: Array, same: Array) -> tuple[float, float]:
     bounded = np.clip(scores, 1e-4, 1 - 1e-4)
     x = np.concatenate([np.log(bounded / (1 - bounded)), [2.0, -4.0]])
     y = np.concatenate([same, [0.0, 1.0]])
-    weight = np.concatenate([np.ones(len(same)), [1 / 3, 1 / 3]])
+    weight = np.concatenate([np.ones(len(same)), [0.1, 0.1]])
 
     def loss(parameters: Array) -> float:
         z = parameters[0] * x + parameters[1]
