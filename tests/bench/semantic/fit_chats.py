@@ -107,9 +107,8 @@ async def main(*, write: bool) -> None:
         same, traps = ([r[0] for r in found if r[1] == label] for label in (True, False))
         print(f"{name}: {len(same)} same, {len(traps)} traps in doubt")
         for least in (0.1, 0.15, 0.2, 0.25, 0.3, 0.4):
-            print(
-                f"  from {least}: {sum(s >= least for s in same)} same, {sum(s >= least for s in traps)} traps"
-            )
+            above = [sum(s >= least for s in side) for side in (same, traps)]
+            print(f"  from {least}: {above[0]} same, {above[1]} traps")
         print(
             "  highest traps:",
             [(round(s, 2), n) for s, label, n in sorted(found)[::-1] if not label][:6],
