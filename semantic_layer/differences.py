@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from semantic_layer.analysis import Token, analyse
 from semantic_layer.edits import Comparison, compare
@@ -53,6 +53,7 @@ def difference(one: str, other: str) -> Difference:
     )
 
 
+@lru_cache(maxsize=16_384)
 def key_of(text: str) -> str:
     """Return a form that texts differing in case and outer punctuation share."""
     return normalise(text).casefold().strip(" .!?,;:。！？，；")

@@ -15,6 +15,7 @@ _LEAST_CLAUSE = 6  # characters
 _LONG_LINE = 200
 _LONG_DOUBT = 400
 _MOST_UNSURE = 12
+_MOST_LINES = 24  # of a side beside what both say
 _FEW_LINES = 2  # of a side, compared as one text
 _TWIN = 0.5  # share of the fewer words
 
@@ -48,8 +49,12 @@ class Remains:
         """Return what is said in other words; a text when something contradicts or stands alone."""
         shared = Counter(map(key_of, one)) & Counter(map(key_of, other))
         here, there = _beside(one, shared), _beside(other, shared)
-        if difference(" ".join(here), " ".join(there)).is_none:
-            return []
+        if max(len(here), len(there)) > _MOST_LINES:
+            return "too much to be compared"
+        if max(len(here), len(there)) <= _FEW_LINES:
+            found = difference(" ".join(here), " ".join(there))
+            if found.is_none:
+                return []
         left, right = self._telling(here, there), self._telling(there, here)
         pairs = _paired(left, right)
         return _doubts(pairs) if isinstance(pairs, list) else pairs
