@@ -23,6 +23,7 @@ from gateway.backends.merge import merge
 from gateway.backends.plan import Plan
 from gateway.backends.prompt_reader import PromptReader
 from gateway.backends.recent_prompts import RecentPrompts
+from gateway.backends.recent_requests import RecentRequests
 from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
 from gateway.backends.tokenizer import Tokenizer, fingerprint_text_files
 from gateway.backends.tool_format import ToolParserName
@@ -87,9 +88,12 @@ class LocalBackend:
         self._info = ModelInfo(model_id, "strata", fingerprint)
         self._recent = RecentPrompts()
         self._memory_path = memory_path
+        self._requests = RecentRequests()
         if memory_path is not None:
             self._recent.load(memory_path)
-        self.prefix = LocalPrefix(client, self._tokenizer, self._recent, fingerprint, self.read)
+        self.prefix = LocalPrefix(
+            client, self._tokenizer, self._recent, self._requests, fingerprint, self.read
+        )
         self._default_max_tokens = default_max_tokens
         self._ready_timeout_s = ready_timeout_s
         self._threads = ThreadPoolExecutor(_NUM_THREADS, thread_name_prefix="local-text")
@@ -128,6 +132,7 @@ class LocalBackend:
             for index in range(len(choices))
         ]
         self._recent.record(work.salt, token_ids, prompt.turns)
+        self._requests.record(work.salt, work.body, len(prompt.text))
         streams = [self._follow(*pair, plan) for pair in zip(commands, choices, strict=True)]
         async with aclosing(merge(streams)) as events:
             async for event in events:
