@@ -55,7 +55,7 @@ class Replay:
     known_wrong_lost: int
 
 
-def curve(
+def threshold_curve(
     labels: Iterable[Label], *, scorer: str, thresholds: Sequence[float] | None = None
 ) -> list[CurvePoint]:
     """Return what each threshold would come to, strict to loose."""

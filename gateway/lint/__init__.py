@@ -2,18 +2,23 @@
 
 from gateway.lint.errors import LintError
 from gateway.lint.finding import BadRow, Finding, Position, Report
-from gateway.lint.linter import Linter
-from gateway.lint.log_file import LogRow, read_rows
+from gateway.lint.fix import Fix, fix_file, lint_file
+from gateway.lint.hit_counter import Cache
+from gateway.lint.log_reader import LogReader
 from gateway.lint.sarif import as_sarif
+from gateway.lint.tokens import PromptTokens
 
 __all__ = [
     "BadRow",
+    "Cache",
     "Finding",
+    "Fix",
     "LintError",
-    "Linter",
-    "LogRow",
+    "LogReader",
     "Position",
+    "PromptTokens",
     "Report",
     "as_sarif",
-    "read_rows",
+    "fix_file",
+    "lint_file",
 ]

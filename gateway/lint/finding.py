@@ -1,6 +1,5 @@
 """What the linter found, gathered over a log: one finding per cause and place."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -45,9 +44,11 @@ class Position(msgspec.Struct, frozen=True):
 class Finding(msgspec.Struct, kw_only=True):
     """One fault: how many requests it split, and what that cost.
 
-    ``name`` tells more of the cause where words before it do, as ``session id``; ``seen`` is the
-    place of the prompt that was met first. ``lost_tokens`` are those behind the split that could
-    have been reused, in all requests, ``lost_per_1000`` for each thousand requests of the log.
+    ``name`` tells more of the cause where words before it do, as ``session id``; ``label`` is what
+    stands before a value that changes, in its line, digits as ``#``; ``seen`` is the
+    place of the prompt that was met first. ``lost_chars`` stand behind the split and could have
+    been reused, in all requests; ``lost_tokens`` are as many, by the tokens of some of the prompts,
+    and ``lost_per_1000`` those for each thousand requests of the log.
     """
 
     cause: str
@@ -55,9 +56,13 @@ class Finding(msgspec.Struct, kw_only=True):
     detail: str
     mend: str
     role: str
+    label: str
     position: Position
     seen: str
     requests: int = 0
+    lost_chars: int = 0
+    measured_chars: int = 0
+    measured_tokens: int = 0
     lost_tokens: int = 0
     lost_per_1000: int = 0
 
@@ -107,15 +112,13 @@ class Findings:
 
     def ranked(self, num_requests: int) -> list[Finding]:
         """Return the findings, dearest first."""
-        for finding in self._found.values():
+        found = [finding for finding in self._found.values() if finding.requests]
+        for finding in found:
+            rate = finding.measured_tokens / max(finding.measured_chars, 1)
+            finding.lost_tokens = round(finding.lost_chars * rate)
             finding.lost_per_1000 = round(finding.lost_tokens * 1000 / max(num_requests, 1))
-        return sorted(self._found.values(), key=_rank)
+        return sorted(found, key=_rank)
 
 
 def _rank(finding: Finding) -> tuple[int, str]:
     return -finding.lost_tokens, finding.cause
-
-
-def lost_tokens(findings: Iterable[Finding]) -> int:
-    """Add up what findings cost."""
-    return sum(finding.lost_tokens for finding in findings)

@@ -20,11 +20,6 @@ class PrefixReplay:
         self.num_tokens = 0
         self.num_cached = 0
 
-    @property
-    def hit_share(self) -> float:
-        """Share of prompt tokens that were cached."""
-        return self.num_cached / self.num_tokens if self.num_tokens else 0.0
-
     def visit(self, group: str, ids: bytes) -> int:
         """Look up and then keep a prompt; return the tokens found."""
         blocks, step = self._blocks, self._block_bytes

@@ -1,22 +1,24 @@
 """Reads a log once and says what splits its prefixes. Memory stays flat, whatever its length."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from gateway.backends.tokenizer import Tokenizer
 from gateway.errors import BadRequest
-from gateway.lint.finding import MENDS, BadRow, Finding, Findings, Position, Report, Site
-from gateway.lint.hits import ID_BYTES, PrefixReplay
+from gateway.lint.finding import MENDS, BadRow, Finding, Findings, Position, Site
+from gateway.lint.hits import ID_BYTES
 from gateway.lint.judge import Judged, judge
 from gateway.lint.logged import Logged, Row, read_logged
 from gateway.lint.recent import RecentTurns, Split
 from gateway.lint.tokens import PromptTokens
 from gateway.lint.turn import TOOLS, Turn, TurnMaker, Turns
 
-MIN_LOST_TOKENS = 16
-JUDGED_PER_SITE = 12  # splits judged one by one before a site's cause is taken as known
-JUDGED_AGAIN = 64  # every so many splits of a known site
-MAX_SITES = 50_000
+MIN_LOST_CHARS = 64  # of English; some 16 tokens
+MIN_LOST_WIDE = 20  # of scripts whose characters are tokens
+JUDGED_PER_SITE = 24  # splits judged one by one before a site counts as known
+JUDGED_AGAIN = 16  # every so many splits of a known site
+MEASURED = 8  # requests of a finding whose tokens are counted
+MAX_SITES = 20_000
 MAX_BAD = 1000
 LEAD_CHARS = 32
 VOLATILE = ("timestamp", "uuid", "identifier", "number")
@@ -26,147 +28,140 @@ _MESSAGE = re.compile(r"messages(?:\[\d+\])*?\[(\d+)\](?:\.|$)")
 _MARK = "\ue000"
 _MARK_TOOL = {"type": "function", "function": {"name": _MARK}}
 
+Seen = Callable[[Logged], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One request, cut up."""
+
+    file: str
+    line: int
+    logged: Logged
+    turns: Turns
+
 
 @dataclass(slots=True)
 class _Known:
-    """What splits at a site were judged to be."""
+    """What the last splits at a site were judged to be; None is a split that is no fault."""
 
-    num_judged: int = 0
     num_splits: int = 0
-    last: Judged | None = None
-    agreed: bool = True
+    verdicts: list[Site | None] = field(default_factory=list)
 
 
 class Linter:
-    """Takes rows one by one; `report` may be asked at any time.
+    """Takes rows one by one; what it found may be asked at any time."""
 
-    ``block_size`` and ``num_blocks`` are those of the cache whose hits are predicted.
-    """
-
-    def __init__(self, tokenizer: Tokenizer, block_size: int, num_blocks: int) -> None:
-        self._tokens = PromptTokens(tokenizer)
+    def __init__(self, tokens: PromptTokens) -> None:
+        self._tokens = tokens
         self._maker = TurnMaker()
         self._recent = RecentTurns()
-        self._replay = PrefixReplay(block_size, num_blocks)
         self._findings = Findings()
         self._known: dict[int, _Known] = {}
-        self._bad: list[BadRow] = []
-        self._num_requests = self._num_lost = 0
-
-    @property
-    def num_requests(self) -> int:
-        """Requests read so far."""
-        return self._num_requests
+        self.bad: list[BadRow] = []
+        self.num_requests = 0
 
     def bad_row(self, file: str, line: int, message: str) -> None:
         """Note a row that could not be read."""
-        if len(self._bad) < MAX_BAD:
-            self._bad.append(BadRow(file, line, message))
+        if len(self.bad) < MAX_BAD:
+            self.bad.append(BadRow(file, line, message))
 
     def read(self, file: str, line: int, row: Row) -> None:
         """Take the requests of one row."""
         try:
             for logged in read_logged(row):
-                self._take(file, line, logged)
+                self._take(_Place(file, line, logged, self._maker.turns(logged)))
         except BadRequest as error:
             self.bad_row(file, line, error.message)
 
-    def report(self) -> Report:
-        """Say what was found."""
-        tokens = self._replay.num_tokens
-        reachable = self._replay.num_cached + self._num_lost
-        return Report(
-            requests=self._num_requests,
-            prompt_tokens=tokens,
-            hit_share=self._replay.hit_share,
-            reachable_share=min(1.0, reachable / tokens) if tokens else 0.0,
-            findings=self._findings.ranked(self._num_requests),
-            bad=self._bad,
-        )
+    def findings(self) -> list[Finding]:
+        """Return what was found, dearest first."""
+        return self._findings.ranked(self.num_requests)
 
-    def _take(self, file: str, line: int, logged: Logged) -> None:
-        rendered = self._tokens.render(logged.messages, logged.tools)
-        ids = self._tokens.encode(rendered)
-        self._num_requests += 1
-        self._replay.visit(logged.model, ids)
-        turns = self._maker.turns(logged)
-        place = f"{file}:{line}"
-        split = self._recent.visit(turns, place, logged.model)
-        if split is None:
+    def _take(self, place: _Place) -> None:
+        self.num_requests += 1
+        turns = place.turns
+        split = self._recent.visit(turns, f"{place.file}:{place.line}", place.logged.model)
+        if split is None or split.num_lost < _least(turns):
             return
-        num_lost = round(split.num_lost * len(ids) / ID_BYTES / max(turns.num_chars, 1))
-        if num_lost >= MIN_LOST_TOKENS:
-            self._take_split(file, line, logged, turns, split, num_lost)
+        site = self._site(place, split)
+        if site is not None and (finding := self._findings.get(site)) is not None:
+            if finding.requests < MEASURED:
+                num_tokens = self._count(place.logged)
+                finding.measured_chars += turns.num_chars if num_tokens else 0
+                finding.measured_tokens += num_tokens
+            finding.requests += 1
+            finding.lost_chars += split.num_lost
 
-    def _take_split(
-        self, file: str, line: int, logged: Logged, turns: Turns, split: Split, num_lost: int
-    ) -> None:
-        judged = self._judge(turns, split)
-        if judged is None:
-            return
-        turn = turns.turns[judged.turn]
+    def _site(self, place: _Place, split: Split) -> Site | None:
+        """Judge a split, or take it for what those before it at its place were."""
+        if len(self._known) > MAX_SITES:
+            self._known.clear()
+        known = self._known.setdefault(_split_place(place.turns, split), _Known())
+        known.num_splits += 1
+        verdicts = known.verdicts
+        if len(verdicts) == JUDGED_PER_SITE:
+            if known.num_splits % JUDGED_AGAIN:
+                return verdicts[known.num_splits % JUDGED_PER_SITE]
+            verdicts.pop(0)
+        judged = judge(place.turns, split.nearest.turns)
+        verdicts.append(None if judged is None else self._find(place, split, judged))
+        return verdicts[-1]
+
+    def _find(self, place: _Place, split: Split, judged: Judged) -> Site:
+        turn = place.turns.turns[judged.turn]
         site = Site(judged.cause, turn.role, _label(turn, judged))
-        finding = self._findings.get(site)
-        if finding is None:
-            position = self._position(file, line, logged, turns, judged)
+        if self._findings.get(site) is None:
             finding = Finding(
                 cause=judged.cause,
                 name=judged.name,
                 detail=judged.detail,
                 mend=MENDS[judged.cause],
                 role=turn.role,
-                position=position,
+                label=site.label,
+                position=self._position(place, judged),
                 seen=split.nearest.place,
             )
             self._findings.add(site, finding)
-        finding.requests += 1
-        finding.lost_tokens += num_lost
-        self._num_lost += num_lost
+        return site
 
-    def _judge(self, turns: Turns, split: Split) -> Judged | None:
-        if len(self._known) > MAX_SITES:
-            self._known.clear()
-        known = self._known.setdefault(_site(turns, split), _Known())
-        known.num_splits += 1
-        is_known = known.agreed and known.num_judged >= JUDGED_PER_SITE
-        if is_known and known.num_splits % JUDGED_AGAIN:
-            return known.last
-        judged = judge(turns, split.nearest.turns)
-        known.num_judged += 1
-        if known.num_judged > 1:
-            known.agreed = known.agreed and _kind(judged) == _kind(known.last)
-        known.last = judged
-        return judged
-
-    def _position(
-        self, file: str, line: int, logged: Logged, turns: Turns, judged: Judged
-    ) -> Position:
-        field = turns.fields[judged.turn]
+    def _position(self, place: _Place, judged: Judged) -> Position:
+        field = place.turns.fields[judged.turn]
         found = _MESSAGE.search(field)
         message = int(found[1]) if found else None
-        token = self._token(logged, turns, judged)
-        return Position(file, line, field, message, judged.char, token)
+        token = self._token(place, judged)
+        return Position(place.file, place.line, field, message, judged.char, token)
 
-    def _token(self, logged: Logged, turns: Turns, judged: Judged) -> int | None:
+    def _token(self, place: _Place, judged: Judged) -> int | None:
         """Return the token in which the character stands: where a mark put there would split."""
+        logged, turns = place.logged, place.turns.turns
         messages, tools = list(logged.messages), list(logged.tools)
-        text = turns.turns[judged.turn].text
-        if turns.turns[judged.turn].role == TOOLS:
+        text = turns[judged.turn].text
+        if turns[judged.turn].role == TOOLS:
             tools[text[: judged.char].count("\n") :] = [_MARK_TOOL]
         else:
-            at = judged.turn - any(turn.role == TOOLS for turn in turns.turns[: judged.turn])
+            at = judged.turn - any(turn.role == TOOLS for turn in turns[: judged.turn])
             marked = text[: judged.char] + _MARK + text[judged.char :]
             messages[at] = {"role": messages[at]["role"], "content": marked}
-        whole = self._tokens.encode(self._tokens.render(logged.messages, logged.tools))
         try:
+            whole = self._tokens.encode(self._tokens.render(logged.messages, logged.tools))
             cut = self._tokens.encode(self._tokens.render(messages, tools))
         except BadRequest:
             return None
         return _num_common(whole, cut) // ID_BYTES
 
+    def _count(self, logged: Logged) -> int:
+        try:
+            rendered = self._tokens.render(logged.messages, logged.tools)
+        except BadRequest:
+            return 0
+        return len(self._tokens.encode(rendered)) // ID_BYTES
 
-def _kind(judged: Judged | None) -> tuple[str, str] | None:
-    return None if judged is None else (judged.cause, judged.name)
+
+def _least(turns: Turns) -> int:
+    """Return the characters that are worth a word: fewer where each is a token."""
+    is_plain = all(turn.text.isascii() for turn in turns.turns)
+    return MIN_LOST_CHARS if is_plain else MIN_LOST_WIDE
 
 
 def _label(turn: Turn, judged: Judged) -> str:
@@ -182,7 +177,7 @@ def _num_common(a: bytes, b: bytes) -> int:
     return next((at for at, (x, y) in pairs if x != y), min(len(a), len(b)))
 
 
-def _site(turns: Turns, split: Split) -> int:
+def _split_place(turns: Turns, split: Split) -> int:
     """Hash what stands before a split, and how the text behind it begins."""
     at = split.num_common
     for turn in turns.turns:

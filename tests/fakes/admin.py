@@ -19,6 +19,7 @@ class FakeAdminApi:
         self.entries: list[dict[str, Any]] = []
         self.queries: list[dict[str, str]] = []
         self.warmed: list[dict[str, Any]] = []
+        self.intents: list[dict[str, Any]] = []
         self.url = ""
 
     def store(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -61,7 +62,10 @@ def serving(api: FakeAdminApi) -> Iterator[FakeAdminApi]:
             self._answer(lambda: take(json.loads(body)))
 
         def do_GET(self) -> None:
-            self._answer(lambda: api.browse(dict(parse_qsl(urlsplit(self.path).query))))
+            if self.path == "/admin/intents":
+                self._answer(lambda: {"intents": api.intents})
+            else:
+                self._answer(lambda: api.browse(dict(parse_qsl(urlsplit(self.path).query))))
 
         def _answer(self, make: Any) -> None:
             allowed = api.admin_key in (None, self.headers.get("x-strata-admin-key"))

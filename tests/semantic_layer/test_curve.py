@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from semantic_layer.curve import Recorded, curve, replay
+from semantic_layer.curve import Recorded, replay, threshold_curve
 from tests.semantic_layer.labelled_traffic import SCORER, Traffic
 
 
 def test_curve_tells_what_each_threshold_would_serve() -> None:
     """The looser, the more is served and the more of it is wrong; the truth is within bounds."""
     source = Traffic(np.random.default_rng(2), slope=0.4)
-    points = curve(source.labels(4_000), scorer=SCORER, thresholds=[0.5, 0.8, 0.95])
+    points = threshold_curve(source.labels(4_000), scorer=SCORER, thresholds=[0.5, 0.8, 0.95])
     assert [point.threshold for point in points] == [0.95, 0.8, 0.5]
     assert points[-1].served_share == pytest.approx(1)
     assert points[0].served_share == pytest.approx(0.1**0.5, abs=0.03)
@@ -22,13 +22,15 @@ def test_curve_tells_what_each_threshold_would_serve() -> None:
 def test_curve_undoes_the_sampling_when_near_misses_were_sampled_less() -> None:
     """Shares are of traffic, not of labels."""
     source = Traffic(np.random.default_rng(2))
-    (point,) = curve(source.labels(20_000, shadow=0.5, gray=0.05), scorer=SCORER, thresholds=[0.92])
+    (point,) = threshold_curve(
+        source.labels(20_000, shadow=0.5, gray=0.05), scorer=SCORER, thresholds=[0.92]
+    )
     assert point.served_share == pytest.approx(0.16**0.5, abs=0.03)
 
 
 def test_curve_is_flat_when_nothing_was_labelled() -> None:
     """No labels: nothing served, anything possible."""
-    points = curve([], scorer=SCORER)
+    points = threshold_curve([], scorer=SCORER)
     assert len(points) > 20
     assert {(p.served_share, p.low, p.high, p.num) for p in points} == {(0, 0, 1, 0)}
 

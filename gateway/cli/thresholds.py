@@ -1,0 +1,185 @@
+"""``strata thresholds``: those of a running gateway, or fitted from a file of labelled pairs."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from gateway.cli.admin_client import AdminClient
+from gateway.cli.labelled_rows import LabelledRow, read_labelled
+from gateway.cli.options import config_option, json_option, settings_of, url_option
+from gateway.cli.output import print_table
+from gateway.cli.progress import Progress, narrated, reading
+from gateway.cli.rows import BadRow
+from gateway.pair_scores import PairScore, open_pair_scorer
+from gateway.settings import Settings
+from semantic_layer import (
+    Budgets,
+    Calibration,
+    Label,
+    Thresholds,
+    calibrate,
+    proves_once,
+    threshold_curve,
+)
+
+SCORE_STEP = 100  # pairs between two progress lines
+_CURVE = (0.999, 0.995, 0.99, 0.98, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
+_GENERAL = "general"
+_FILE = "file"
+
+Row = dict[str, Any]
+
+
+@click.command("thresholds")
+@click.argument("file", type=click.File("rb"), required=False)
+@config_option
+@url_option
+@click.option(
+    "--budget",
+    type=click.FloatRange(0, 1),
+    help="The wrong share among served hits to stay within.  [default: the settings']",
+)
+@json_option
+def thresholds(
+    file: BinaryIO | None,
+    config: Path | None,
+    url: str | None,
+    *,
+    budget: float | None,
+    as_json: bool,
+) -> None:
+    """Show the thresholds of a running gateway, or fit them from FILE (- for standard input).
+
+    Each line of FILE is a pair {"a": stored text, "b": asked text, "right": true or false}, scored
+    here as the gateway would, or {"score": 0..1, "right": …} scored elsewhere; both may name an
+    "intent" and a "weight", one over the share of traffic that was labelled. A fitted threshold is
+    the lowest score at which the upper 95% bound of the wrong share stays within the budget. Good
+    rows count whatever is wrong with others; any bad row makes the exit code 1.
+    """
+    settings = settings_of(config)
+    if file is None:
+        if budget is not None:
+            raise click.UsageError("--budget is for fitting: name a FILE of labelled pairs")
+        with AdminClient(settings, url) as client:
+            _show(client.intents(), as_json=as_json)
+        return
+    with reading(file, "reading") as lines:
+        rows = list(read_labelled(lines))
+    bad = [row for row in rows if isinstance(row, BadRow)]
+    good = [row for row in rows if isinstance(row, LabelledRow)]
+    labels = asyncio.run(_labels(settings, good))
+    share = settings.semantic.wrong_hit_budget if budget is None else budget
+    fitted = calibrate(
+        labels,
+        scorer=_FILE,
+        budgets=Budgets(share),
+        base=Thresholds.within(share),
+        proves=proves_once,
+    )
+    _report(fitted, labels, bad, as_json=as_json)
+    if bad:
+        raise SystemExit(1)
+
+
+async def _labels(settings: Settings, rows: Sequence[LabelledRow]) -> list[Label]:
+    """Return a label for each row; those without a score are scored here."""
+    open_rows = [row for row in rows if row.score is None]
+    scores: dict[int, PairScore] = {}
+    if open_rows:
+        with narrated() as tell:
+            scores = await _scores(settings, open_rows, tell)
+    return [_label(row, scores.get(row.number)) for row in rows]
+
+
+async def _scores(
+    settings: Settings, rows: Sequence[LabelledRow], tell: Progress
+) -> dict[int, PairScore]:
+    scores = {}
+    async with open_pair_scorer(settings) as scorer:
+        for done, row in enumerate(rows, start=1):
+            scores[row.number] = await scorer.score(row.stored, row.asked, row.intent)
+            if done % SCORE_STEP == 0:
+                tell(f"scored {done} of {len(rows)} pairs")
+    return scores
+
+
+def _label(row: LabelledRow, given: PairScore | None) -> Label:
+    score = given.score if given is not None else row.score
+    assert score is not None, "every row has a score by now"
+    detected = given.intent if given is not None else _GENERAL
+    return Label(
+        label_id=str(row.number),
+        intent=row.intent or detected or _GENERAL,
+        score=score,
+        right=row.right,
+        source="import",
+        served=False,
+        at=float(row.number),
+        weight=row.weight,
+        scorer=_FILE,
+        text=row.asked,
+        stored_text=row.stored,
+    )
+
+
+def _report(
+    fitted: Calibration, labels: Sequence[Label], bad: Sequence[BadRow], *, as_json: bool
+) -> None:
+    points = [p for p in threshold_curve(labels, scorer=_FILE, thresholds=_CURVE) if p.num]
+    intents = [asdict(one) for one in fitted.intents.values()]
+    if as_json:
+        named = [{"line": row.number, "message": row.message} for row in bad]
+        found = {"intents": intents, "curve": [asdict(p) for p in points], "bad": named}
+        click.echo(json.dumps(found, ensure_ascii=False))
+        return
+    for row in bad:
+        click.echo(f"line {row.number}: {row.message}", err=True)
+    _print_intents(intents)
+    click.echo()
+    print_table(
+        ("threshold", "served", "wrong of served", "95% bounds", "labels"),
+        [
+            (
+                f"{p.threshold:.3f}",
+                f"{p.served_share:.1%}",
+                f"{p.wrong_share:.2%}",
+                f"{p.low:.2%} to {p.high:.2%}",
+                str(p.num),
+            )
+            for p in points
+        ],
+    )
+    click.echo(f"{len(labels)} labels, {len(bad)} bad rows", err=True)
+
+
+def _show(intents: Sequence[Row], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"intents": intents}, ensure_ascii=False))
+    else:
+        _print_intents([{"intent": one["name"], **one} for one in intents])
+
+
+def _print_intents(intents: Sequence[Row]) -> None:
+    rows = [
+        (
+            str(one["intent"]),
+            f"{one['threshold']:.4f}",
+            str(one["source"]) + (" (drifted)" if one.get("drifted") else ""),
+            f"{one['budget']:.2%}",
+            *_seen(one),
+        )
+        for one in intents
+    ]
+    print_table(("intent", "threshold", "source", "budget", "labels", "wrong", "95% bounds"), rows)
+
+
+def _seen(one: Row) -> tuple[str, str, str]:
+    """Return what labels say of an intent's served hits; dashes when there are none."""
+    if not one.get("num_labels"):
+        return "-", "-", "-"
+    return str(one["num_labels"]), str(one["wrong"]), f"{one['lower']:.2%} to {one['upper']:.2%}"

@@ -1,0 +1,112 @@
+"""Reads whole logs: faults are found in this process, hits counted in a second one beside it.
+
+A short log is not worth a second process.
+"""
+
+import multiprocessing
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import Any
+
+from gateway.backends.tokenizer import Tokenizer
+from gateway.lint.finding import BadRow, Report
+from gateway.lint.hit_counter import Cache, HitCounter, Hits
+from gateway.lint.linter import MAX_BAD, Linter
+from gateway.lint.log_file import LogRow, read_rows
+from gateway.lint.tokens import PromptTokens
+
+SHORT_ROWS = 2000
+BATCH_ROWS = 500
+MAX_AHEAD = 6  # batches the linter may be ahead of the counter
+
+Batch = list[tuple[str, int, dict[str, Any]]]
+
+_counter: list[HitCounter] = []  # of the second process
+
+
+class LogReader:
+    """Takes files one after the other, then `report`; ``told`` hears how many rows were read."""
+
+    def __init__(
+        self, cache: Cache, told: Callable[[int], None], tokens: PromptTokens | None = None
+    ) -> None:
+        tokens = tokens or PromptTokens(Tokenizer(cache.model_path))
+        self._cache = cache
+        self._told = told
+        self._linter = Linter(tokens)
+        self._near = HitCounter(cache, tokens)
+        self._far: ProcessPoolExecutor | None = None
+        self._ahead: list[Future[Hits]] = []
+        self._batch: Batch = []
+        self._num_rows = 0
+
+    def read(self, file: str, lines: Iterable[bytes]) -> None:
+        """Read one file."""
+        for found in read_rows(lines):
+            if not isinstance(found, LogRow):
+                self._linter.bad_row(file, found.line, found.message)
+                continue
+            self._linter.read(file, found.line, found.row)
+            self._batch.append((file, found.line, found.row))
+            self._num_rows += 1
+            if len(self._batch) == BATCH_ROWS:
+                self._told(self._num_rows)
+                self._count_batch()
+
+    def report(self) -> Report:
+        """Say what was found in all files."""
+        hits = self._hits()
+        findings = self._linter.findings()
+        for file, line, message in hits.bad:
+            self._linter.bad_row(file, line, message)
+        reachable = hits.num_cached + sum(finding.lost_tokens for finding in findings)
+        return Report(
+            requests=self._linter.num_requests,
+            prompt_tokens=hits.num_tokens,
+            hit_share=hits.share,
+            reachable_share=min(1.0, reachable / hits.num_tokens) if hits.num_tokens else 0.0,
+            findings=findings,
+            bad=sorted(self._linter.bad, key=_place)[:MAX_BAD],
+        )
+
+    def close(self) -> None:
+        """Stop the second process; idempotent."""
+        if self._far is not None:
+            self._far.shutdown(cancel_futures=True)
+            self._far = None
+
+    def _count_batch(self) -> None:
+        if self._num_rows > SHORT_ROWS and self._far is None:
+            self._far = self._second_process()
+        if self._far is None:
+            return
+        self._ahead.append(self._far.submit(_count, self._batch))
+        self._batch = []
+        if len(self._ahead) > MAX_AHEAD:
+            self._ahead.pop(0).result()
+
+    def _second_process(self) -> ProcessPoolExecutor:
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(1, context, initializer=_begin, initargs=(self._cache,))
+
+    def _hits(self) -> Hits:
+        if self._far is not None:
+            return self._far.submit(_count, self._batch).result()
+        for file, line, row in self._batch:
+            self._near.read(file, line, row)
+        self._batch = []
+        return self._near.hits()
+
+
+def _begin(cache: Cache) -> None:
+    _counter.append(HitCounter(cache))
+
+
+def _count(batch: Batch) -> Hits:
+    for file, line, row in batch:
+        _counter[0].read(file, line, row)
+    return _counter[0].hits()
+
+
+def _place(bad: BadRow) -> tuple[str, int]:
+    return bad.file, bad.line
