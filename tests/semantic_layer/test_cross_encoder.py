@@ -1,4 +1,4 @@
-"""A cross-encoder by name as the verifier: both orders asked, and models that do not fit refused."""
+"""A cross-encoder by name as the verifier: both orders count, and a model that is none fails."""
 
 from pathlib import Path
 
