@@ -2,9 +2,10 @@
 
 usage: python -m tests.bench.bench_routing [--engine vllm] [--conversations 7] [--turns 5] [--json]
 
-Starts two `strata serve` (or vLLM on CPU, where it is installed) with the bundled model, each with room for the KV of about half of the
-conversations (`--kv-tokens`), and one without a model in front of them. Every policy gets the same
-load, four requests at a time, in fresh words.
+Starts two `strata serve`, or two vLLM on CPU where it is installed, with the bundled model and one
+gateway without a model in front of them. Each replica has room for the KV of about half of the
+conversations (`--kv-tokens`). Every policy gets the same load, four requests at a time, in fresh
+words.
 """
 
 import argparse
