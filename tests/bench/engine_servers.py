@@ -76,7 +76,9 @@ def vllm(folder: Path, dtype: str, *, kv_tokens: int | None = None) -> EngineSer
     """Return vLLM; its KV cache holds ``kv_tokens`` tokens, or what fits one GiB."""
     home = peers_folder() / "vllm" / "bin"
     switches = ["--enforce-eager", "--enable-prompt-tokens-details", "--enable-prefix-caching"]
-    sizes = ["--max-model-len", "4096", "--max-num-seqs", "8", "--block-size", str(VLLM_BLOCK)]
+    context = min(4096, kv_tokens or 4096)
+    sizes = ["--max-model-len", str(context), "--max-num-seqs", "8"]
+    sizes += ["--block-size", str(VLLM_BLOCK)]
     if kv_tokens is not None:
         sizes += ["--num-gpu-blocks-override", str(kv_tokens // VLLM_BLOCK)]
     return EngineServer(
