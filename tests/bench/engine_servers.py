@@ -76,7 +76,7 @@ def vllm(folder: Path, dtype: str, *, kv_tokens: int | None = None) -> EngineSer
     """Return vLLM; its KV cache holds ``kv_tokens`` tokens, or what fits one GiB."""
     home = peers_folder() / "vllm" / "bin"
     switches = ["--enforce-eager", "--enable-prompt-tokens-details", "--enable-prefix-caching"]
-    context = min(4096, kv_tokens or 4096)
+    context = 4096 if kv_tokens is None else min(4096, kv_tokens * 3 // 4)
     sizes = ["--max-model-len", str(context), "--max-num-seqs", "8"]
     sizes += ["--block-size", str(VLLM_BLOCK)]
     if kv_tokens is not None:
