@@ -217,7 +217,9 @@ def _own(threshold: float, item: _Weighed) -> float:
 
 
 def _may(threshold: float, item: _Weighed) -> bool:
-    return _capped(item) >= _own(threshold, item)
+    """Say whether a candidate is settled and reaches its threshold."""
+    is_passed = item.open is None and all(reason.verdict == "pass" for reason in item.reasons)
+    return is_passed and _capped(item) >= _own(threshold, item)
 
 
 def _rank(judged: tuple[Candidate, Entry]) -> tuple[bool, float, float]:
