@@ -34,7 +34,7 @@ from gateway.admin.intents import (
     put_intent,
     replay_intent,
 )
-from gateway.admin.prefix import explain, reset, tree, warm
+from gateway.admin.prefix import explain, reset, tree, unpin, volatile, warm
 from gateway.admin.requests import get_request, list_requests
 from gateway.admin.review import list_review
 from gateway.admin.stats import prefix, traffic
@@ -137,6 +137,8 @@ def _admin_router() -> Router:
             explain,
             warm,
             reset,
+            unpin,
+            volatile,
             list_upstreams,
             drain,
             undrain,

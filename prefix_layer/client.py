@@ -30,6 +30,7 @@ from prefix_layer.messages import (
     Reset,
     Tokens,
     Tree,
+    UnpinAll,
     Warm,
     Warmed,
 )
@@ -139,6 +140,20 @@ class EngineClient:
         stats = await self._ask_soon(partial(Reset, keep_pinned=keep_pinned), EngineStats)
         if not keep_pinned:
             self._kept.clear()
+        return stats
+
+    async def unpin_all(self) -> EngineStats:
+        """Pin nothing any more, also after a restart; what is public stays so.
+
+        Raises:
+            EngineUnavailable: no engine takes commands now.
+        """
+        stats = await self._ask_soon(UnpinAll, EngineStats)
+        self._kept = {
+            key: partial(Warm, **{**question.keywords, "pin": None})
+            for key, question in self._kept.items()
+            if question.keywords["public"]
+        }
         return stats
 
     async def probe(self, prompt: list[int], salt: bytes) -> Probed:

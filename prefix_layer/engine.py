@@ -172,6 +172,8 @@ class Engine:
     def stats(self, request_id: str) -> EngineStats:
         """Read the counters."""
         self._pool.drop_expired()
+        if self._tiers is not None:
+            self._tiers.look_around()
         tally = None if self._tiers is None else self._tiers.tally
         by_state = self._pool.count_by_state()
         block_bytes = self._kv.bytes_per_slot * self._config.block_size
@@ -211,6 +213,10 @@ class Engine:
         self._publish()
         if self._tiers is not None:
             self._tiers.reset()
+
+    def unpin_all(self) -> None:
+        """Pin nothing any more; what was pinned stays cached until it has to make room."""
+        self._operator.pins.unpin_all()
 
     def close(self) -> None:
         """Stop the thread that serves the disk, and tell routers no more."""

@@ -116,7 +116,13 @@ class Reset(msgspec.Struct, frozen=True, tag=True):
     keep_pinned: bool = False
 
 
-Command = Hello | Generate | Warm | Probe | GetTree | Abort | GetStats | Reset
+class UnpinAll(msgspec.Struct, frozen=True, tag=True):
+    """Pin nothing any more; what was pinned stays cached. Answered by `EngineStats`."""
+
+    request_id: str
+
+
+Command = Hello | Generate | Warm | Probe | GetTree | Abort | GetStats | Reset | UnpinAll
 
 
 class TokenLogprob(msgspec.Struct, frozen=True):

@@ -31,6 +31,7 @@ from prefix_layer.messages import (
     Probe,
     Reset,
     Tokens,
+    UnpinAll,
     Warm,
     Warmed,
 )
@@ -120,6 +121,9 @@ class Server:
                 self._socket.send(owner, [self._engine.tree(command)])
             case Reset(request_id, keep_pinned):
                 self._engine.reset(keep_pinned=keep_pinned)
+                self._socket.send(owner, [self._engine.stats(request_id)])
+            case UnpinAll(request_id):
+                self._engine.unpin_all()
                 self._socket.send(owner, [self._engine.stats(request_id)])
             case GetStats(request_id):
                 self._socket.send(owner, [self._engine.stats(request_id)])

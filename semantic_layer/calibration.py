@@ -2,9 +2,9 @@
 
 A threshold is the lowest score at which the upper 95% bound of the wrong share among served hits
 stays within the intent's budget (`walk`). The bound holds at every time one looks (`betting`), so
-labels may be read as they come. Labels are taken to be sampled by their weights; feedback, which
-nobody samples, is taken at its word: a wrong answer is at least as likely to be reported as a
-right one.
+labels may be read as they come. Labels are taken to be sampled by their weights. Feedback, which
+nobody samples, tells of wrong answers at least as often as of right ones: it counts where a low
+wrong share is to be proven, never where a high one is.
 """
 
 import math
@@ -15,13 +15,14 @@ from typing import Literal
 from semantic_layer import betting
 from semantic_layer.drift import Alarm, alarms
 from semantic_layer.entry_thresholds import entry_thresholds
-from semantic_layer.labels import Label, by_intent, of_scorer, settled
+from semantic_layer.labels import Label, by_intent, of_scorer, sampled, settled
 from semantic_layer.sample import Sample
 from semantic_layer.thresholds import Thresholds
 from semantic_layer.walk import Proves, grid, lowest_within, proves_always
 
 ALPHA = 0.05
 ThresholdSource = Literal["manual", "own", "pooled", "tightened", "prior"]
+_LEAST_AGAINST = 8  # labels that tighten a threshold at least: no single verdict does
 _MOST_OF_ANOTHER = 200.0  # labels that another intent's count as, however many there are
 
 
@@ -114,7 +115,9 @@ def calibrate(
     groups = by_intent(settled(of_scorer(labels, scorer)))
     names = list(dict.fromkeys((*base.priors, *groups)))
     evidence = {
-        name: _Evidence(groups.get(name, []), alarms(groups.get(name, []), budgets.of(name)))
+        name: _Evidence(
+            groups.get(name, []), alarms(sampled(groups.get(name, [])), budgets.of(name))
+        )
         for name in names
     }
     intents = {}
@@ -150,7 +153,7 @@ def _threshold(
         found = lowest_within(pooled, budget, alpha=ALPHA, proves=proves_always)
         if found is not None:
             threshold, source = found, "pooled"
-    safe = _uncontradicted(Sample.of(own.current), threshold, budget)
+    safe = _uncontradicted(Sample.of(sampled(own.current)), threshold, budget)
     return (safe, "tightened") if safe > threshold else (threshold, source)
 
 
@@ -178,7 +181,7 @@ def _uncontradicted(sample: Sample, threshold: float, budget: float) -> float:
     """Return the lowest threshold from here up that labels do not prove to be too low."""
     for stricter in (threshold, *(t for t in grid()[::-1] if t > threshold)):
         served = sample.served_at(stricter)
-        if not len(served):
+        if len(served) < _LEAST_AGAINST:
             return float(stricter)
         if betting.log_wealth_above(served.draws(), budget) < -math.log(ALPHA):
             return float(stricter)

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from semantic_layer.analysis import Analysis, Token
 from semantic_layer.lexicon import Lexicon, chinese, english
 from semantic_layer.likeness import KnowsWord, is_derived, is_typo
-from semantic_layer.order import How, Order, Pair, order_of
+from semantic_layer.order import How, Order, Pair, is_exchange, order_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,11 @@ class Comparison:
         one = Counter(token.norm for token in self.one.tokens if token.norm in telling)
         other = Counter(token.norm for token in self.other.tokens if token.norm in telling)
         return ((one - other) + (other - one)).total()
+
+    @property
+    def is_exchange(self) -> bool:
+        """Whether two things changed places around what ties them, and nothing else moved."""
+        return is_exchange(self.one, self.other, self.pairs)
 
     def count(self, how: How) -> int:
         """Return how many pairs are alike in this way."""

@@ -4,16 +4,14 @@ from dataclasses import replace
 from itertools import pairwise
 
 from semantic_layer.analysis import Analysis, Language, Role, Token
+from semantic_layer.english_numbers import number_at
 from semantic_layer.english_words import Word, read_words
 from semantic_layer.frames import find_frame
 from semantic_layer.lexicon import Lexicon, english
-from semantic_layer.numerals import read_number, read_ordinal
 from semantic_layer.script import Payloads
 from semantic_layer.stemming import stem
 
-_CURRENCIES = {"$": "dollar", "£": "pound", "€": "euro", "¥": "yen"}
 _OPERATORS = {"×": "*", "÷": "/", "%": "percent", "°": "degree"}
-_MULTIPLIERS = {"k": 1_000, "m": 1_000_000, "bn": 10**9}
 _AND = Token("&", "link")
 _TIMES = {"morning": "am", "afternoon": "pm", "evening": "pm"}
 
@@ -137,38 +135,9 @@ def _token_at(
             return [Token(" ".join(phrase), free=word.after_break)], index + len(phrase)
     if lexicon.knows(word.lower) and not word.lower.isalpha() and word.lower.isalnum():
         return [Token(word.lower, surface=word.surface)], index + 1
-    if (ordinal := _ordinal(lowers, index, lexicon)) is not None:
-        return [Token(ordinal, "number", word.surface)], index + 1
-    if (spelled := read_number(lowers, index)) is not None:
-        return [Token(spelled[0], "number", word.surface)], spelled[1]
-    if word.lower[0].isdigit() or word.lower[0] in _CURRENCIES:
-        return _figure(words, index)
+    if (number := number_at(words, lowers, index, lexicon)) is not None:
+        return number
     return _plain_word(word, lowers, index, lexicon), index + 1
-
-
-def _ordinal(lowers: list[str], index: int, lexicon: Lexicon) -> str | None:
-    """Read an ordinal; spelled ones count only after a determiner ("the first", not "at first")."""
-    determiners = lexicon.classes["determiner"]
-    if lowers[index].isalpha() and (index == 0 or lowers[index - 1] not in determiners):
-        return None
-    return read_ordinal(lowers[index])
-
-
-def _figure(words: list[Word], index: int) -> tuple[list[Token], int]:
-    """Read digits with their currency sign and the k or th that clings to them."""
-    text = words[index].lower
-    unit = [Token(_CURRENCIES[text[0]])] if text[0] in _CURRENCIES else []
-    value = text.lstrip("".join(_CURRENCIES))
-    if "," in value and all(len(part) == len("000") for part in value.split(",")[1:]):
-        value = value.replace(",", "")
-    after = words[index + 1].lower if index + 1 < len(words) else ""
-    if after in {"am", "pm"}:
-        return [Token(value, "number", text), Token(after, surface=after)], index + 2
-    if after in {"st", "nd", "rd", "th"}:
-        return [Token(f"{value}th", "number", text), *unit], index + 2
-    if after in _MULTIPLIERS and value.isdigit():
-        return [Token(str(int(value) * _MULTIPLIERS[after]), "number", text), *unit], index + 2
-    return [Token(value, "number", text), *unit], index + 1
 
 
 def _plain_word(word: Word, lowers: list[str], index: int, lexicon: Lexicon) -> list[Token]:

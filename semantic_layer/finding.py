@@ -14,24 +14,28 @@ class Finding:
     ``exchanged`` says that each text has its own ("7 am", "7 pm"); else one text has it and the
     other is silent ("on Sunday", nothing). ``agreement`` is the share of all other content words
     that both texts have, 0..1: the higher, the surer that the difference is the point.
+    ``may_mean_nothing`` where the guard knows that rewordings differ so too, whatever agrees.
     """
 
     detail: str
     exchanged: bool
     agreement: float
+    may_mean_nothing: bool = False
 
 
 Guard = Callable[[Comparison], Finding | None]
 
 
-def exchange(c: Comparison, one: str, other: str) -> Finding:
+def exchange(c: Comparison, one: str, other: str, *, may_mean_nothing: bool = False) -> Finding:
     """Report that ``one`` stands where the other text has ``other``."""
-    return Finding(_differ(one, other), True, agreement(c, {one}, {other}))
+    return Finding(_differ(one, other), True, agreement(c, {one}, {other}), may_mean_nothing)
 
 
-def addition(c: Comparison, words: Collection[str], detail: str) -> Finding:
+def addition(
+    c: Comparison, words: Collection[str], detail: str, *, may_mean_nothing: bool = False
+) -> Finding:
     """Report words that only one text has."""
-    return Finding(detail[:_LONGEST], False, agreement(c, words, words))
+    return Finding(detail[:_LONGEST], False, agreement(c, words, words), may_mean_nothing)
 
 
 def difference(
@@ -43,6 +47,11 @@ def difference(
         bool(one and other) if exchanged is None else exchanged,
         agreement(c, one, other),
     )
+
+
+def is_like_built(c: Comparison) -> bool:
+    """Say whether both ask the same kind of thing in the same order."""
+    return c.order == "same" and c.one.frame == c.other.frame
 
 
 def agreement(c: Comparison, one: Collection[str], other: Collection[str]) -> float:

@@ -26,7 +26,8 @@ class Rule:
 
     def is_certain(self, finding: Finding) -> bool:
         """Say whether a rewording hardly ever gives this finding."""
-        return finding.agreement >= (self.exchanged if finding.exchanged else self.added)
+        least = self.exchanged if finding.exchanged else self.added
+        return finding.agreement >= least and not finding.may_mean_nothing
 
 
 RULES: dict[str, Rule] = {
@@ -42,7 +43,7 @@ RULES: dict[str, Rule] = {
     "person": Rule(sentence_guards.person, 0.95),
     "roles": Rule(sentence_guards.roles, 0.8),
     "tense": Rule(sentence_guards.tense, 0.95),
-    "scope": Rule(sentence_guards.scope, 0.95),
+    "scope": Rule(sentence_guards.scope, _NEVER),
     "names": Rule(word_guards.names, 0.95),
     "asked": Rule(sentence_guards.asked, 0.85),
     "direction": Rule(sentence_guards.direction, 0.95),
@@ -50,11 +51,13 @@ RULES: dict[str, Rule] = {
 
 
 def findings(comparison: Comparison) -> Iterator[tuple[str, Rule, Finding]]:
-    """Yield what each guard finds, with the guard's name."""
+    """Yield what each guard finds, with the guard's name; of two languages no more than that."""
     for name, rule in RULES.items():
         finding = rule.guard(comparison)
         if finding is not None:
             yield name, rule, finding
+            if name == "language":
+                return
 
 
 def first_veto(comparison: Comparison) -> Reason | None:

@@ -65,6 +65,11 @@ def settled(labels: Iterable[Label]) -> list[Label]:
     return sorted(kept.values(), key=lambda label: label.at)
 
 
+def sampled(labels: Iterable[Label]) -> list[Label]:
+    """Return the labels of pairs that chance or a reviewer picked, not the one who complained."""
+    return [label for label in labels if label.source != "feedback"]
+
+
 def by_intent(labels: Iterable[Label]) -> dict[str, list[Label]]:
     """Return the labels by the intent they were judged under."""
     groups: dict[str, list[Label]] = {}

@@ -23,7 +23,7 @@ def is_typo(
     a, b = one.surface.casefold(), other.surface.casefold()
     if min(len(a), len(b)) < _MIN_TYPO_LETTERS or not (a.isalpha() and b.isalpha()):
         return False
-    if a[0] != b[0] or not _one_slip(a, b) or are_counterparts(a, b):
+    if a[0] != b[0] or not is_one_slip(a, b) or are_counterparts(a, b):
         return False
     if one.name and other.name:
         return (one.norm in lexicon.sets) != (other.norm in lexicon.sets) and len(
@@ -72,7 +72,7 @@ _PREFIX_PAIRS = (
 _ENDING_PAIRS = (("er", "ee"), ("or", "ee"), ("ful", "less"))
 
 
-def _one_slip(a: str, b: str) -> bool:
+def is_one_slip(a: str, b: str) -> bool:
     """Say whether a letter left out, put in, or exchanged with its neighbour leads over.
 
     A letter in place of another does not: so "methanol" becomes "methanal". Nor does a final "s".

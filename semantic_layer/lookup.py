@@ -47,6 +47,12 @@ class Lookup:
             if threshold is not None:
                 self.threshold = threshold if asked is None else max(threshold, asked)
 
+    def threshold_of(self, entry_id: str, thresholds: Thresholds) -> float | None:
+        """Return the threshold that an entry has of its own; under trial none has."""
+        if self.arm is not None or self.intent is None or entry_id not in thresholds.entries:
+            return None
+        return thresholds.of(self.intent, self.control.threshold, entry_id)
+
     @property
     def judgement(self) -> Judgement:
         """What is known so far, without candidates."""
@@ -66,7 +72,7 @@ class Lookup:
         return replace(
             judgement,
             intent=self.intent,
-            threshold=self.threshold,
+            threshold=self.threshold if judgement.threshold is None else judgement.threshold,
             text=self.text,
             arm=self.arm,
             reasons=reasons,
@@ -103,4 +109,5 @@ class Lookup:
             and entry.text is not None
             and not entry.exact_only
             and entry.expires_at > self.now
+            and not entry.is_stale(self.now)
         )

@@ -30,13 +30,17 @@ _ZH_ALONE = frozenset("一十百千万亿零")
 def read_number(words: list[str], start: int) -> tuple[str, int] | None:
     """Read a spelled number at ``start``; return its digits and the index after it.
 
-    A lone "one" is a pronoun as often as a number and is not read.
+    Two numbers in a row ("nine ninety-nine", "seven thirty") are given with a space between. A lone
+    "one" is a pronoun as often as a number and is not read.
     """
     total, current, index = 0, 0, start
     while index < len(words):
         word = words[index]
         if word in _UNITS or word in _TENS:
-            current += _UNITS.get(word, 0) + _TENS.get(word, 0)
+            value = _UNITS.get(word, 0) + _TENS.get(word, 0)
+            if not _extends(current, value):
+                break
+            current += value
         elif word in _SCALES and index > start:
             current = max(current, 1) * _SCALES[word]
             if _SCALES[word] >= _SCALES["thousand"]:
@@ -47,7 +51,22 @@ def read_number(words: list[str], start: int) -> tuple[str, int] | None:
         index += 1
     if index == start or words[start:index] == ["one"]:
         return None
-    return str(total + current), index
+    return _joined(str(total + current), words, index)
+
+
+def _extends(current: int, value: int) -> bool:
+    """Say whether a part may follow: units after tens, anything below a hundred after hundreds."""
+    low = current % 100
+    return low == 0 or (low % 10 == 0 and low > 10 and 0 < value < 10)  # noqa: PLR2004
+
+
+def _joined(number: str, words: list[str], index: int) -> tuple[str, int]:
+    """Add a second number that follows at once, of two figures."""
+    if index < len(words) and words[index] in _UNITS | _TENS and len(number) <= len("59"):
+        following = read_number(words, index)
+        if following is not None and len(following[0]) == len("59"):
+            return f"{number} {following[0]}", following[1]
+    return number, index
 
 
 def read_ordinal(word: str) -> str | None:
@@ -60,7 +79,31 @@ def read_ordinal(word: str) -> str | None:
 
 def digits_for_chinese(text: str) -> str:
     """Write Chinese numerals as digits, where they count or name something."""
-    return _ZH_RUN.sub(_chinese_value, text)
+    text = _ZH_ONE.sub("1", _ZH_PERCENT.sub(r"\1%", text))
+    text = _ZH_RUN.sub(_chinese_value, _ZH_BOTH.sub("2", text))
+    text = _ZH_SCALED.sub(_scaled, text)
+    text = _ZH_FRACTION.sub(r"\2/\1", text)
+    text = _ZH_HALF_PAST.sub(r"\1:30", text)
+    text = _ZH_MINUTES.sub(r"\1:\2", text)
+    return _ZH_HALF.sub("0.5", _ZH_POINT.sub(r"\1.\2", text))
+
+
+_ZH_PERCENT = re.compile(r"百分之([\d零〇一二三四五六七八九十百]+)")
+_ZH_ONE = re.compile(
+    r"(?<=分之)一|(?<![同某期拜周十百千万亿])一(?=个?(?:小时|钟头|月|年|天|周|星期|礼拜|岁))"
+)
+_ZH_BOTH = re.compile(r"俩(?=个?月|[天年周])")
+_ZH_SCALED = re.compile(r"(\d+(?:\.\d+)?)(万|亿|千(?![米克瓦卡])|百|[wk](?![a-z]))")
+_ZH_FRACTION = re.compile(r"(\d+)分之(\d+)")
+_ZH_HALF_PAST = re.compile(r"(\d{1,2})点半")
+_ZH_MINUTES = re.compile(r"(\d{1,2})点(\d{2})分?")
+_ZH_POINT = re.compile(r"(\d+)[点度](\d)(?![\d分个到])")
+_ZH_HALF = re.compile(r"半(?=个?(?:小时|钟头|月|年|岁|天))")
+_ZH_FACTORS = {"万": 10**4, "w": 10**4, "亿": 10**8, "千": 1000, "k": 1000, "百": 100}
+
+
+def _scaled(match: re.Match[str]) -> str:
+    return f"{float(match[1]) * _ZH_FACTORS[match[2]]:.15g}"
 
 
 def _chinese_value(match: re.Match[str]) -> str:

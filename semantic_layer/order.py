@@ -22,13 +22,8 @@ class Pair:
 def order_of(one: Analysis, other: Analysis, pairs: Iterable[Pair]) -> Order:
     """Tell whether what both say comes in the same order, with one block moved, or turned round."""
     by_one = sorted({pair.one: pair.other for pair in pairs}.items())
-    wanted = sorted(j for _, j in by_one)
-    ranks = [wanted.index(j) for _, j in by_one]
-    start, end = 0, len(ranks)
-    while start < end and ranks[start] == start:
-        start += 1
-    while end > start and ranks[end - 1] == end - 1:
-        end -= 1
+    ranks = _ranks(by_one)
+    start, end = _moved(ranks)
     if start == end:
         return "same"
     middle = ranks[start:end]
@@ -45,6 +40,51 @@ def order_of(one: Analysis, other: Analysis, pairs: Iterable[Pair]) -> Order:
         for i, j in (places[0], places[turn])
     )
     return "moved" if movable else "moved_bare"
+
+
+def is_exchange(one: Analysis, other: Analysis, pairs: Iterable[Pair]) -> bool:
+    """Say whether two blocks changed places around a middle that ties them, all else in place.
+
+    A middle of "and", "or", "vs" and the like ties both ways, so exchanging says nothing.
+    """
+    by_one = sorted({pair.one: pair.other for pair in pairs}.items())
+    ranks = _ranks(by_one)
+    start, end = _moved(ranks)
+    middle = [rank - start for rank in ranks[start:end]]
+    if not middle:
+        return False
+    first = middle.index(len(middle) - 1) + 1  # the block that came last there comes first here
+    last = middle.index(0)
+    tie = middle[first:last]
+    if not tie or middle != [
+        *range(len(middle) - first, len(middle)),
+        *range(len(middle) - last, len(middle) - first),
+        *range(len(middle) - last),
+    ]:
+        return False
+    words = {one.tokens[by_one[start + i][0]].norm for i in range(first, last)}
+    text = f"{one.text} {other.text}".casefold()
+    return not words <= _BOTH_WAYS and not any(word in text for word in _TIES_BOTH)
+
+
+_BOTH_WAYS = frozenset({"&", "vs", "versus", "and", "or", "between", "with"})
+_TIES_BOTH = ("differ", "compar", " vs", "versus", "比较", "区别", "对比", "互")
+
+
+def _ranks(by_one: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the place that each token shared with the other text has there."""
+    wanted = sorted(j for _, j in by_one)
+    return [wanted.index(j) for _, j in by_one]
+
+
+def _moved(ranks: Sequence[int]) -> tuple[int, int]:
+    """Return the borders of what does not stand in its place."""
+    start, end = 0, len(ranks)
+    while start < end and ranks[start] == start:
+        start += 1
+    while end > start and ranks[end - 1] == end - 1:
+        end -= 1
+    return start, end
 
 
 def _is_movable(tokens: Sequence[Token], index: int, used: set[int]) -> bool:

@@ -21,6 +21,8 @@ _QUOTE = re.compile(r'"([^"\n]{1,400})"|(?<![\w])\'([^\'\n]{1,200}?)\'(?![\w])|ã
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
+_LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
+_KANA_SHARE = 8  # a lone ã® among Chinese characters is only an ornament
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -73,9 +75,9 @@ def language_of(text: str) -> Language:
     letters = len(_LETTER.findall(text))
     if not letters:
         return "en"
-    if _KANA_HANGUL.search(text):
-        return "other"
     han, latin = len(_HAN.findall(text)), len(_LATIN.findall(text))
-    if 4 * han >= letters:  # Latin names in a Chinese sentence outnumber its characters
-        return "zh"
+    if len(_KANA_HANGUL.findall(text)) > han // _KANA_SHARE:
+        return "other"
+    if han and (4 * han >= letters or han >= 2 * len(_LATIN_WORD.findall(text))):
+        return "zh"  # Latin names in a Chinese sentence outnumber its characters
     return "en" if 2 * latin >= letters else "other"

@@ -1,6 +1,7 @@
 """Guards over how a text is built: who, to whom, when, what is asked, in what order. Pure."""
 
 import re
+from dataclasses import replace
 
 from semantic_layer.edits import Comparison
 from semantic_layer.finding import Finding, agreement, difference
@@ -14,12 +15,22 @@ def person(c: Comparison) -> Finding | None:
     """It is about someone else's."""
     one, other = c.one.owners, c.other.owners
     if one and other and one.isdisjoint(other) and not _is_impersonal(c):
-        return difference(c, one, other)
+        return _of_persons(c, one, other)
     if c.one.language == "zh" or c.one.frame in {"what", "which", "who"} or _is_personal(c):
         one, other = c.one.persons, c.other.persons
         if one and other and one.isdisjoint(other):
-            return difference(c, one, other)
+            return _of_persons(c, one, other)
     return None
+
+
+def _of_persons(c: Comparison, one: frozenset[str], other: frozenset[str]) -> Finding:
+    """Report the persons; "you" and "I" are anyone where a question asks how, what or why."""
+    is_anyone = one | other <= {"first", "second"} and bool(c.one.frame and c.other.frame)
+    found = difference(c, one, other)
+    return Finding(found.detail, True, agreement(c, _PRONOUNS, _PRONOUNS), is_anyone)
+
+
+_PRONOUNS = frozenset("我咱俺你您他她们")
 
 
 def roles(c: Comparison) -> Finding | None:
@@ -37,7 +48,8 @@ def tense(c: Comparison) -> Finding | None:
             t.surface.casefold() for t in (c.one.tokens[pair.one], c.other.tokens[pair.other])
         )
         if pair.how == "same" and (is_past_of(one, other) or is_past_of(other, one)):
-            return difference(c, [one], [other])
+            found = difference(c, [one], [other])
+            return replace(found, may_mean_nothing=c.one.is_passive != c.other.is_passive)
     return None
 
 
@@ -58,9 +70,11 @@ def asked(c: Comparison) -> Finding | None:
     one, other = c.one.frame, c.other.frame
     if one == other or {one, other} in _LIKE_FRAMES or not {one, other} <= _STRICT_FRAMES:
         return None
-    return difference(c, [one], [other])
+    found = difference(c, [one], [other])
+    return replace(found, may_mean_nothing={one, other} in _NEAR_FRAMES)
 
 
+_NEAR_FRAMES = ({"who", "where"}, {"who", "howmany"})
 _STRICT_FRAMES = frozenset(
     {"why", "when", "where", "who", "howmany", "howmuch", "howlong", "howoften", "whose"}
 )
@@ -73,14 +87,24 @@ _LIKE_FRAMES = (
 
 
 def direction(c: Comparison) -> Finding | None:
-    """The same words in another order, or in the same order with the roles exchanged."""
+    """The same words in another order, or in the same order with the roles exchanged.
+
+    Only two things that changed places around what ties them, all else in its place, are certain.
+    """
     if c.order != "same" and {c.one.role_asked, c.other.role_asked} == {"subject", "object"}:
-        return _turned(c, "who does it and to whom")
+        return _turned(c, "who does it and to whom", may_mean_nothing=True)
     if c.order == "same" and c.coverage >= _SWAP_COVERAGE and _is_one_passive(c):
-        return _turned(c, "who does it and by whom")
+        return _turned(c, "who does it and by whom", may_mean_nothing=True)
     if c.order != "swapped" or c.coverage < _SWAP_COVERAGE or _is_key_words(c):
         return None
-    return _turned(c, "the same words in another order")
+    certain = c.is_exchange and c.one.frame == c.other.frame and _is_sentence(c)
+    return _turned(c, "the same words in another order", may_mean_nothing=not certain)
+
+
+def _is_sentence(c: Comparison) -> bool:
+    """Say whether more than key words, which come in any order."""
+    links = {token.norm for token in c.one.tokens if token.kind == "link"}
+    return c.one.language == "zh" or bool(c.one.frame) or not _DIRECTED.isdisjoint(links)
 
 
 def _is_one_passive(c: Comparison) -> bool:
@@ -120,5 +144,5 @@ def _is_impersonal(c: Comparison) -> bool:
     return c.one.owners <= c.one.persons and c.other.owners <= c.other.persons
 
 
-def _turned(c: Comparison, detail: str) -> Finding:
-    return Finding(detail, True, agreement(c, (), ()))
+def _turned(c: Comparison, detail: str, *, may_mean_nothing: bool = False) -> Finding:
+    return Finding(detail, True, agreement(c, (), ()), may_mean_nothing)

@@ -11,7 +11,7 @@ from semantic_layer.resources import load_lines
 from semantic_layer.script import fold, normalise
 
 _SIGNS = re.compile(
-    r"!(?=\w)"  # !x
+    r"(?<![\w?？！])!(?=[A-Za-z])"  # !x
     r"|[=<>&|~^*+\\!]*[=<>|~^*+\\][=<>&|~^*+\\!]*|&&+"  # = != -> || && ^
     r"|[:;][()]"  # :)
     r"|(?<=\b[A-Za-z])[.,-](?=[A-Za-z]\b)"  # a.b
@@ -64,7 +64,7 @@ def capitals(c: Comparison) -> Finding | None:
             continue
         if len(a) == 1 and a.casefold() not in {"a", "i"}:
             return difference(c, [a], [b])
-        if cased and (len(a) <= _UNIT_LETTERS or a.casefold() in load_lines("homographs.en.txt")):
+        if cased and (_are_units(a, b) or a.casefold() in load_lines("homographs.en.txt")):
             return difference(c, [a], [b])
     return None
 
@@ -90,13 +90,21 @@ def _is_cased(text: str) -> bool:
     return any(char.isupper() for char in text) and any(char.islower() for char in text)
 
 
+def _are_units(a: str, b: str) -> bool:
+    """Say whether two short words both have capitals of their own (MB, Mb); "iq" is just IQ."""
+    return len(a) <= _UNIT_LETTERS and not (a.islower() or b.islower())
+
+
 def _plain(text: str) -> str:
-    return normalise(text).replace("**", "")
+    return _DRAWL.sub("", normalise(text).replace("**", ""))
+
+
+_DRAWL = re.compile(r"~+(?![A-Za-z\d])")
 
 
 def _is_respelt(missing: list[str], c: Comparison) -> bool:
     """Say whether the words of the missing quotes have counterparts all the same."""
     left = {t.surface.casefold() for t in (*c.only_one, *c.only_other)}
-    if c.one.language == "zh":
+    if "zh" in {c.one.language, c.other.language}:
         return not any(sign in quote for sign in left for quote in missing)
     return all(left.isdisjoint(quote.split()) for quote in missing)

@@ -1,5 +1,6 @@
 """``/admin/prefix``: what the KV prefix cache holds, why it misses; warm, pin, reset."""
 
+from collections.abc import Awaitable
 from typing import Any
 
 from litestar import Request, delete, get, post
@@ -10,6 +11,7 @@ from gateway.auth import PUBLIC, Tenant
 from gateway.backends.explanation import Explanation
 from gateway.backends.local import LocalBackend
 from gateway.backends.local_prefix import PrefixTree
+from gateway.backends.volatile import VolatileReport
 from gateway.errors import BackendUnavailable, BadRequest
 from gateway.laid_out import lay_out
 from gateway.parts import Parts
@@ -18,7 +20,7 @@ from gateway.wire.cache_admin import RowError
 from gateway.wire.openai import check_chat
 from gateway.wire.prefix_admin import ExplainBody, TreeQuery, WarmBody, WarmResult, WarmRow
 from gateway.wire.validation import convert, decode_object
-from prefix_layer import EngineUnavailable
+from prefix_layer import EngineClient, EngineStats, EngineUnavailable
 
 HTTP = Request[Any, Any, Any]
 
@@ -27,8 +29,18 @@ HTTP = Request[Any, Any, Any]
 async def tree(request: HTTP) -> PrefixTree:
     """List the most shared prefixes, most hits first; ``limit`` and ``depth`` bound the list."""
     query = convert(read_query(request, {"limit", "depth"}), TreeQuery, strict=False)
-    local = _local(parts_of(request.scope))
-    return await local.prefix.tree(limit=query.limit, depth=query.depth)
+    parts = parts_of(request.scope)
+    prefix = _local(parts).prefix
+    return await prefix.tree(limit=query.limit, depth=query.depth, names=_names(parts))
+
+
+@get("/prefix/volatile")
+async def volatile(request: HTTP) -> VolatileReport:
+    """Show the spans that split the prompts of late, what they cost and where they should stand."""
+    query = read_query(request, {"tenant"})
+    parts = parts_of(request.scope)
+    tenant = _salt(parts, query["tenant"]) if "tenant" in query else None
+    return await _local(parts).prefix.volatile(_names(parts), tenant)
 
 
 @post("/prefix/explain", status_code=200)
@@ -72,14 +84,39 @@ async def reset(request: HTTP) -> dict[str, Any]:
     """Forget all cached prompts that no running request uses; ``keep_pinned=1`` spares pins."""
     query = read_query(request, {"keep_pinned"})
     keep_pinned = take_flag(query, "keep_pinned")
-    engine = parts_of(request.scope).engine
-    if engine is None:
-        raise BackendUnavailable("no local model is set (local.model)")
+    stats = await _asked(_engine(parts_of(request.scope)).reset(keep_pinned=keep_pinned))
+    return {"blocks": stats.blocks_by_state, "pinned_blocks": stats.num_pinned_blocks}
+
+
+@delete("/prefix/pins", status_code=200)
+async def unpin(request: HTTP) -> dict[str, Any]:
+    """Pin nothing any more; what was pinned stays cached until it has to make room."""
+    read_query(request, set())
+    engine = _engine(parts_of(request.scope))
+    before = (await _asked(engine.stats())).num_pinned_blocks
+    stats = await _asked(engine.unpin_all())
+    return {
+        "unpinned_blocks": before,
+        "blocks": stats.blocks_by_state,
+        "pinned_blocks": stats.num_pinned_blocks,
+    }
+
+
+async def _asked(answer: Awaitable[EngineStats]) -> EngineStats:
     try:
-        stats = await engine.reset(keep_pinned=keep_pinned)
+        return await answer
     except EngineUnavailable as error:
         raise BackendUnavailable(f"the local model is not available: {error}") from error
-    return {"blocks": stats.blocks_by_state, "pinned_blocks": stats.num_pinned_blocks}
+
+
+def _engine(parts: Parts) -> EngineClient:
+    if parts.engine is None:
+        raise BackendUnavailable("no local model is set (local.model)")
+    return parts.engine
+
+
+def _names(parts: Parts) -> dict[bytes, str]:
+    return {tenant.salt: tenant.name for tenant in parts.key_ring.tenants()}
 
 
 async def _warm(parts: Parts, at: int, row: Any, body: WarmBody, salt: bytes) -> WarmRow:

@@ -17,12 +17,19 @@ from gateway.backends.base import Event, Final, Finish, ModelInfo, PartHealth, U
 from gateway.backends.calling_choice import CallingChoice
 from gateway.backends.choice import Choice
 from gateway.backends.explanation import Prompt
+from gateway.backends.legacy_functions import (
+    as_function_call,
+    in_older_words,
+    speaks_of_functions,
+    with_tools,
+)
 from gateway.backends.local_completions import LocalCompletions
 from gateway.backends.local_prefix import LocalPrefix
 from gateway.backends.merge import merge
 from gateway.backends.plan import Plan
 from gateway.backends.prompt_reader import PromptReader
 from gateway.backends.recent_prompts import RecentPrompts
+from gateway.backends.recent_requests import RecentRequests
 from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
 from gateway.backends.tokenizer import Tokenizer, fingerprint_text_files
 from gateway.backends.tool_format import ToolParserName
@@ -87,9 +94,12 @@ class LocalBackend:
         self._info = ModelInfo(model_id, "strata", fingerprint)
         self._recent = RecentPrompts()
         self._memory_path = memory_path
+        self._requests = RecentRequests()
         if memory_path is not None:
             self._recent.load(memory_path)
-        self.prefix = LocalPrefix(client, self._tokenizer, self._recent, fingerprint, self.read)
+        self.prefix = LocalPrefix(
+            client, self._tokenizer, self._recent, self._requests, fingerprint, self.read
+        )
         self._default_max_tokens = default_max_tokens
         self._ready_timeout_s = ready_timeout_s
         self._threads = ThreadPoolExecutor(_NUM_THREADS, thread_name_prefix="local-text")
@@ -110,9 +120,19 @@ class LocalBackend:
             BackendError: the engine is down, or broke (also after events were given).
         """
         generate = self._completions.stream if work.api == "completions" else self._chat
+        if speaks_of_functions(work.body):
+            generate = self._chat_with_functions
         async with aclosing(generate(work)) as events:
             async for event in events:
                 yield event
+
+    async def _chat_with_functions(self, work: Work) -> AsyncGenerator[Event, None]:
+        try:
+            async with aclosing(self._chat(with_tools(work))) as events:
+                async for event in events:
+                    yield as_function_call(event)
+        except BadRequest as error:
+            raise in_older_words(error) from error
 
     async def _chat(self, work: Work) -> AsyncGenerator[Event, None]:
         refuse_unsupported(work.body)
@@ -128,6 +148,7 @@ class LocalBackend:
             for index in range(len(choices))
         ]
         self._recent.record(work.salt, token_ids, prompt.turns)
+        self._requests.record(work.salt, work.body, len(prompt.text))
         streams = [self._follow(*pair, plan) for pair in zip(commands, choices, strict=True)]
         async with aclosing(merge(streams)) as events:
             async for event in events:
@@ -145,6 +166,18 @@ class LocalBackend:
         """
         return len((await self.read(work.body, work.salt)).token_ids)
 
+    async def has_room(self, work: Work) -> bool:
+        """Say whether the prompt fits, with a quarter of the context or the asked limit beside it.
+
+        Raises:
+            BadRequest: the request cannot be served as it is.
+            BackendUnavailable: the engine is not ready.
+        """
+        ready = await self._engine_ready()
+        asked = read_wish(work.body, vocab_size=ready.vocab_size, stop_ids=()).max_tokens
+        wanted = min(asked or self._default_max_tokens, ready.context_length // 4)
+        return await self.count_tokens(work) + wanted <= ready.context_length
+
     async def read(self, body: dict[str, Any], salt: bytes) -> Prompt:
         """Return the prompt that the model gets for a request.
 
@@ -152,6 +185,8 @@ class LocalBackend:
             BadRequest: the request cannot be served as it is.
         """
         refuse_unsupported(body)
+        if speaks_of_functions(body):
+            body = with_tools(Work("", "", body, salt)).body
         _, prompt = await self._in_thread(self._reader.read, body, salt)
         return prompt
 

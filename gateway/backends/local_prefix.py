@@ -1,6 +1,7 @@
 """What an operator asks of the local model's prefix cache, in chat requests instead of tokens."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -8,7 +9,9 @@ import msgspec
 
 from gateway.backends.explanation import Explainer, Explanation, Prompt
 from gateway.backends.recent_prompts import RecentPrompts
+from gateway.backends.recent_requests import RecentRequests
 from gateway.backends.tokenizer import Tokenizer
+from gateway.backends.volatile import VolatileReport, find_volatile
 from gateway.errors import BackendError, BackendUnavailable, BadRequest, ContextTooLong
 from prefix_layer import (
     PUBLIC_SALT,
@@ -34,8 +37,8 @@ class WarmedPrompt(msgspec.Struct, frozen=True):
 class SharedPrefix(msgspec.Struct, frozen=True):
     """A cached prefix; ``tokens`` from the start of the prompt, ``text`` where its own begin.
 
-    ``refs`` counts running requests that use it, ``hits`` all that ever did. ``tenant`` is a mask
-    that tells tenants apart without naming them.
+    ``refs`` counts running requests that use it, ``hits`` all that ever did. ``tenant`` is a name,
+    or a mask where no name is known.
     """
 
     id: str
@@ -66,12 +69,14 @@ class LocalPrefix:
         client: EngineClient,
         tokenizer: Tokenizer,
         recent: RecentPrompts,
+        requests: RecentRequests,
         fingerprint: str,
         read: Read,
     ) -> None:
         self._client = client
         self._tokenizer = tokenizer
         self._recent = recent
+        self._requests = requests
         self._read = read
         block_size = client.config.block_size
         self._explainer = Explainer(tokenizer, recent, fingerprint, block_size)
@@ -90,6 +95,8 @@ class LocalPrefix:
         """
         prompt = await self._read(body, salt)
         probed = await self._probe(prompt.token_ids, salt)
+        if (refusal := self._refusal(len(prompt.token_ids))) is not None:
+            return refusal
         if not self.is_on:
             tokens = len(prompt.token_ids)
             text = "prefix caching is off (local.prefix_caching)"
@@ -121,8 +128,10 @@ class LocalPrefix:
             pinned=warmed.num_pinned_tokens > 0,
         )
 
-    async def tree(self, *, limit: int, depth: int) -> PrefixTree:
+    async def tree(self, *, limit: int, depth: int, names: Mapping[bytes, str]) -> PrefixTree:
         """List the most shared prefixes, at most ``depth`` branchings down.
+
+        ``names`` are the tenants' names by their salts.
 
         Raises:
             BackendUnavailable: the engine is down.
@@ -131,7 +140,7 @@ class LocalPrefix:
             tree = await self._client.tree(limit=limit, depth=depth)
         except EngineUnavailable as error:
             raise BackendUnavailable(f"the local model is not available: {error}") from error
-        return PrefixTree([self._shown(node) for node in tree.nodes], tree.num_nodes)
+        return PrefixTree([self._shown(node, names) for node in tree.nodes], tree.num_nodes)
 
     async def _probe(self, token_ids: list[int], salt: bytes) -> Probed:
         try:
@@ -153,11 +162,27 @@ class LocalPrefix:
                 return True
         return False
 
-    def _shown(self, node: TreeNode) -> SharedPrefix:
+    async def volatile(self, names: Mapping[bytes, str], tenant: bytes | None) -> VolatileReport:
+        """Show what splits the prompts of late, of one tenant's salt or of all."""
+        requests = [r for r in self._requests.all() if tenant is None or r.salt == tenant]
+        block_size = self._client.config.block_size
+        return await asyncio.to_thread(find_volatile, self._tokenizer, requests, names, block_size)
+
+    def _refusal(self, num_tokens: int) -> Explanation | None:
+        ready = self._client.ready
+        if ready is None or num_tokens < ready.context_length:
+            return None
+        text = (
+            f"would be refused: the prompt has {num_tokens} tokens, and the model's context of "
+            f"{ready.context_length} leaves no room for an answer"
+        )
+        return Explanation(num_tokens, 0, {}, None, "too_long", text)
+
+    def _shown(self, node: TreeNode, names: Mapping[bytes, str]) -> SharedPrefix:
         return SharedPrefix(
             id=node.node_id,
             parent=node.parent_id,
-            tenant=_mask(node.salt),
+            tenant=names.get(node.salt) or _mask(node.salt),
             tokens=node.num_tokens,
             own_tokens=node.num_own_tokens,
             refs=node.num_refs,

@@ -9,6 +9,7 @@ COMMANDS = {
     "models": "gateway.cli.models:models",
     "keys": "gateway.cli.keys:keys",
     "warm": "gateway.cli.warm:warm",
+    "unpin": "gateway.cli.unpin:unpin",
     "import": "gateway.cli.transfer:import_entries",
     "export": "gateway.cli.transfer:export_entries",
     "thresholds": "gateway.cli.thresholds:thresholds",

@@ -69,6 +69,14 @@ class AdminClient:
         """
         return self._ask("POST", "/admin/prefix/warm", json={"requests": list(requests), **how})
 
+    def unpin(self) -> Row:
+        """Pin nothing any more; returns the blocks let go.
+
+        Raises:
+            AdminApiError: the gateway could not be asked, or has no local model.
+        """
+        return self._ask("DELETE", "/admin/prefix/pins")
+
     def intents(self) -> list[Row]:
         """Return every intent as it is in force.
 

@@ -31,6 +31,7 @@ from prefix_layer.tiers.disk import DiskTier
 from prefix_layer.tiers.fetch import Fetch
 from prefix_layer.tiers.host import HostEntry, HostTier
 from prefix_layer.tiers.rates import Rates
+from prefix_layer.tiers.save_gate import SaveGate
 from prefix_layer.tiers.tally import Tally, Tier
 from prefix_layer.tiers.worker import Done, Job, Worker
 
@@ -41,6 +42,8 @@ _STEP_BUDGET_S = 0.010
 _MIN_PATIENCE_S = 0.05
 _UNMEASURED_PATIENCE_S = 5.0
 _RESET_PATIENCE_S = 10.0
+_LOOK_EVERY_S = 5.0
+_LOOK_PATIENCE_S = 0.05
 _WRITING_SHARE = 0.5
 
 
@@ -78,6 +81,8 @@ class KvTiers:
         self._reading: dict[int, HostEntry] = {}
         self._reused: dict[Block, bytes] = {}
         self._budget_s = _STEP_BUDGET_S
+        self._gate = SaveGate()
+        self._look_from_s = 0.0
         self.tally = Tally(host if keeps_host else None, disk, block_size)
 
     # ---- device → tiers
@@ -86,8 +91,10 @@ class KvTiers:
         """Wait until the block leaves or is used again."""
 
     def removed(self, block: Block, why: Departure) -> None:
-        """Keep the KV of a full block that is about to make room."""
-        if why == "evicted" and len(block.token_ids) == self._block_size:
+        """Keep the KV of a full block that is about to make room, while any ever came back."""
+        if why != "evicted" or len(block.token_ids) != self._block_size:
+            return
+        if self._gate.lets_pass(block.block_hash or b""):
             self._save(key_of(block), block.block_id, is_passing=False)
 
     def note_reuse(self, blocks: Sequence[Block]) -> None:
@@ -114,6 +121,7 @@ class KvTiers:
 
     def pays(self, key: BlockKey) -> bool:
         """Say whether a block is in a tier and sooner here than computed."""
+        self._gate.looked_for(key.own_hash)
         if self._host.find(key) is not None:
             return self._rates.pays("copy")
         if self._disk is None or not self._disk.holds(key.own_hash):
@@ -180,6 +188,15 @@ class KvTiers:
         """Say for each block which tier would give it, up to the first that none would."""
         found = list(itertools.takewhile(bool, map(self._tier_of, hashes)))
         return [*found, *[None] * (len(hashes) - len(found))]
+
+    def look_around(self) -> None:
+        """Count anew what is kept, where others write, or what is kept grows old."""
+        self._host.expire()
+        now = self._now_s()
+        if self._worker is None or self._disk is None or now < self._look_from_s:
+            return
+        self._look_from_s = now + _LOOK_EVERY_S
+        self._worker.do_now(self._disk.look_around, _LOOK_PATIENCE_S)
 
     def saw_step(self, num_tokens: int, seconds: float) -> None:
         """Learn from a step what computing costs."""
@@ -285,6 +302,7 @@ class KvTiers:
         tier: Tier = "disk" if entry.from_disk or not self._keeps_host else "host"
         entry.from_disk = entry.is_passing = False
         self.tally.num_loaded[tier] += 1
+        self._gate.used()
         self._release(fetch.entries.pop(fetch.num_taken))
         fetch.num_taken += 1
         self._read_ahead(fetch)

@@ -23,7 +23,7 @@ class Tally:
         self.num_lost = 0
 
     def bytes_by_tier(self) -> dict[str, int]:
-        """Count what is kept."""
+        """Count what is kept; of a shared or ageing folder, as it was found a moment ago."""
         host = None if self._host is None else len(self._host) * self._host.block_bytes
         return _on(host, None if self._disk is None else self._disk.num_bytes)
 

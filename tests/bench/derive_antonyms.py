@@ -26,7 +26,7 @@ _POINTER = 4  # fields: symbol, synset offset, part of speech, word numbers of s
 _SHORTEST = 3
 _NOT_TURNED = frozenset({  # antonyms in one sense that are no turn of a question in the usual one
     ("man", "woman"), ("be", "differ"), ("have", "lack"), ("need", "obviate"), ("person", "thing"),
-    ("play", "work"),
+    ("play", "work"), ("here", "there"),
 })  # fmt: skip
 
 

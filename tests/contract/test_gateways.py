@@ -12,7 +12,7 @@ from tests.fakes.upstream import Answer, Call, Gate, streamed
 NUM_CALLERS = 100
 SHARED_S = 1.0
 QUESTION = "What is the capital of France?"
-REWORDED = "Which city is the capital of France?"
+REWORDED = "What's France's capital city?"
 MANY = "How many rooms does the hotel have?"
 
 

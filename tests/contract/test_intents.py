@@ -11,7 +11,7 @@ from tests.contract.pair import Pair
 
 SPREAD_S = 1.0
 ASKED = "What is the capital of France?"
-REWORDED = "Which city is the capital of France?"
+REWORDED = "What's France's capital city?"
 ROUTE = "/admin/intents/factual"
 NUM_WRITERS = 8
 

@@ -334,6 +334,18 @@ async def test_replay_is_refused_when_its_threshold_is_none(learner: Learner, sa
     assert response.json()["error"]["param"] == "threshold"
 
 
+async def test_intent_stays_as_it_is_when_one_answer_was_wrong(learner: Learner) -> None:
+    """One complaint is about one pair; who is content says nothing."""
+    before = (await learner.client.get("/admin/intents/general")).json()["threshold"]
+    await learner.store("made")
+    response = await learner.ask(REWORDED)
+    await learner.say("wrong", request_id=response.headers["x-request-id"])
+    await learner.gateway.evidence.trainer.learn()
+    after = (await learner.client.get("/admin/intents/general")).json()
+    assert (after["threshold"], after["source"]) == (before, "prior")
+    assert learner.gateway.evidence.trainer.estimates["general"].num == 1
+
+
 async def test_threshold_learns_when_many_labels_say_the_same(learner: Learner) -> None:
     """Proven wrong ones tighten it; the curve, the stats and the metrics tell of the labels."""
     labels, scorer = learner.gateway.evidence.labels, learner.gateway.parts.cache.scorer

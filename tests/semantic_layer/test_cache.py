@@ -12,6 +12,7 @@ from semantic_layer.policy import CachePolicy
 from semantic_layer.request import CacheControl
 from semantic_layer.response_store import Selector
 from semantic_layer.thresholds import Thresholds
+from semantic_layer.trial import Trial
 from tests.fakes.house import ANY, House, layer, query
 
 SEED = "How do I turn on updates?"
@@ -191,6 +192,28 @@ async def test_intent_is_served_by_exact_repeats_only_when_it_is_off(house: Hous
     assert layer(await house.ask(REWORDED, CacheControl(intent="code"))) == "semantic"
     house.cache.retune(Thresholds(), {})
     assert layer(await house.ask(REWORDED, general)) == "semantic"
+
+
+async def test_entry_is_held_to_its_own_threshold_when_it_has_a_history(house: House) -> None:
+    """A stricter one lets another entry be served; the decision tells which was compared."""
+    seeded = await house.seed(SEED)
+    assert seeded is not None
+    house.cache.retune(Thresholds(entries={seeded: 0.9995}), {})
+    refused = await house.ask(REWORDED)
+    assert isinstance(refused, Miss)
+    assert refused.judgement.threshold == 0.9995
+    other = await house.seed(
+        "How can I turn on updates?", CacheControl(semantic=True, no_cache=True)
+    )
+    served = await house.ask(REWORDED)
+    assert isinstance(served, Hit)
+    assert served.entry.entry_id == other
+    assert served.judgement.threshold == Thresholds().of("general")
+    trial = {"general": Trial("t", 0.0, 0.0)}
+    house.cache.retune(Thresholds(entries={seeded: 1.0}, trials=trial), {})
+    tried = await house.ask(REWORDED)
+    assert isinstance(tried, Hit)
+    assert tried.judgement.arm in {"a", "b"}
 
 
 async def test_time_to_live_is_the_retuned_one_unless_the_request_names_one(house: House) -> None:

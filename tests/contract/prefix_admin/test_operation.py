@@ -92,6 +92,27 @@ def test_pins_come_back_when_the_engine_died(operated: Stack) -> None:
     assert desk.cached(system(f"House rules. {RULES}"), "After all") > 40
 
 
+def test_pins_stay_off_when_the_command_took_them_off(operated: Stack) -> None:
+    """``strata unpin`` lasts: an engine that is started anew pins nothing, public stays public."""
+    desk, before = Desk(operated), Desk(operated).stats()
+    assert before["pinned_blocks"] > 0
+    done = subprocess.run(
+        command("unpin", "--json", "--url", operated.url),
+        env=environment(operated.settings),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert json.loads(done.stdout)["unpinned_blocks"] == before["pinned_blocks"]
+    operated.child("prefix_layer.process").kill()
+    restarts = before["engine"]["restarts"] + 1
+    until(lambda: desk.stats()["engine"]["restarts"] == restarts, what="restart seen")
+    until(lambda: desk.stats()["engine"]["state"] == "ready", limit_s=60, what="ready again")
+    assert desk.cached(system(f"House rules. {RULES}"), "Once more") > 40
+    assert desk.stats()["pinned_blocks"] == 0
+
+
 def test_start_stops_with_one_line_when_a_public_prompt_is_wrong(
     tiny_chat: Path, serving_models: Path, tmp_path: Path
 ) -> None:

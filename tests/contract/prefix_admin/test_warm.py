@@ -48,3 +48,26 @@ def test_over_long_rows_are_named_when_warmed(desk: Desk) -> None:
     assert "pool" in done["errors"][1]["message"]
     assert done["errors"][1]["param"] == "pin"
     desk.reset()
+
+
+def test_everything_is_unpinned_when_asked(desk: Desk) -> None:
+    """Pins go, what they kept stays cached; again there is nothing to unpin."""
+    bodies = [desk.body(system(RULES), text) for text in ("One", "Two")]
+    desk.warm(*bodies, pin=True)
+    pinned = desk.stats()["pinned_blocks"]
+    done = desk.http.delete("/admin/prefix/pins").json()
+    assert (done["unpinned_blocks"], done["pinned_blocks"]) == (pinned, 0)
+    assert desk.warm(*bodies)["computed_tokens"] == 0
+    assert desk.http.delete("/admin/prefix/pins").json()["unpinned_blocks"] == 0
+    assert desk.http.delete("/admin/prefix/pins", params={"all": 1}).status_code == 400
+
+
+def test_refusal_is_foretold_when_a_prompt_is_too_long(desk: Desk) -> None:
+    """Explain says what the model API would say, where that is a refusal."""
+    long = "word " * 9000
+    seen = desk.explain(long)
+    assert (seen["cause"], seen["cached_tokens"]) == ("too_long", 0)
+    assert seen["prompt_tokens"] > 8192
+    assert "would be refused" in seen["detail"]
+    answer = desk.http.post("/v1/chat/completions", json=desk.body(long))
+    assert answer.json()["error"]["code"] == "context_length_exceeded"

@@ -238,3 +238,16 @@ def until_quiet(engine: Engine) -> None:
         while engine._tiers._writing or engine._tiers._reading:
             engine._tiers.wait(1.0)
             engine._tiers.begin_step()
+
+
+def test_bytes_follow_when_others_empty_the_folder(make: MakeEngine, tmp_path: Path) -> None:
+    """What stats say of a shared folder is what is in it, whoever changed it."""
+    engine = make(disk_kv_bytes=MUCH, kv_dir=tmp_path)
+    solo(engine, tokens(81, 3), 2)
+    push_out(engine)
+    until_quiet(engine)
+    assert engine.stats("").bytes_by_tier["disk"] > 0
+    for path in tmp_path.glob("*/*/*.kv"):
+        path.unlink()
+    engine._tiers._look_from_s = 0.0  # type: ignore[union-attr]
+    assert engine.stats("").bytes_by_tier["disk"] == 0
