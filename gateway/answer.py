@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.backends.base import Delta, Event, Final, Finish, TokenLogprob, Usage
 
-STORABLE = frozenset({"stop", "tool_calls", "length"})
+STORABLE = frozenset({"stop", "tool_calls", "function_call", "length"})
 
 
 class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -146,6 +146,11 @@ class _Parts:
         _grow(self.extra, delta.extra)
         _renew(self.choice_extra, delta.choice_extra)
 
+    @property
+    def _is_instead(self) -> bool:
+        """Whether something else was said in place of a text."""
+        return bool(self.calls or self.refusals or "function_call" in self.extra)
+
     def choice(self, index: int) -> Choice | None:
         if self.reason is None:
             return None
@@ -153,7 +158,7 @@ class _Parts:
         return Choice(
             index,
             self.reason,
-            text=None if (calls or self.refusals) and not text else text,
+            text=None if not text and self._is_instead else text,
             refusal="".join(self.refusals) or None,
             tool_calls=calls,
             logprobs=self.logprobs or None,

@@ -41,7 +41,14 @@ class End:
     """The block is complete."""
 
 
-BlockEvent = Begin | More | End
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Sources that the text block cites, in chat's shape."""
+
+    annotations: Sequence[dict[str, Any]]
+
+
+BlockEvent = Begin | More | Note | End
 
 
 @dataclass(slots=True)
@@ -53,6 +60,7 @@ class Block:
     call_id: str = ""
     name: str = ""
     logprobs: list[TokenLogprob] = field(default_factory=list)
+    annotations: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -85,6 +93,7 @@ class BlockReader:
         self._calls: dict[int, _Call] = {}
         self._waiting: list[_Call] = []
         self._current: _Call | None = None
+        self._notes: list[dict[str, Any]] = []
 
     def read(self, event: Event) -> Iterator[BlockEvent]:
         """Give what one event adds."""
@@ -98,8 +107,12 @@ class BlockReader:
     def _delta(self, delta: Delta) -> Iterator[BlockEvent]:
         if delta.extra and (thought := reasoning_of(delta.extra)):
             yield from self._grow("reasoning", thought)
+        self._notes += delta.extra.get("annotations") or []
         if delta.text or delta.logprobs:
             yield from self._grow("text", delta.text, delta.logprobs)
+        if self._open == "text" and self._notes:
+            yield Note(self._notes)
+            self._notes = []
         if delta.refusal:
             yield from self._grow("refusal", delta.refusal)
         for call in delta.tool_calls:
@@ -178,6 +191,8 @@ def collect(events: Iterable[BlockEvent]) -> list[Block]:
             case More():
                 blocks[-1].text += event.text
                 blocks[-1].logprobs += event.logprobs
+            case Note():
+                blocks[-1].annotations += event.annotations
     return blocks
 
 

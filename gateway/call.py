@@ -43,6 +43,7 @@ class CacheReport:
     age_s: float | None = None
     coalesced: bool = False
     allowance: Allowance = ()
+    stale_s: float | None = None
 
 
 class Counted(Protocol):

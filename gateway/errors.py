@@ -13,6 +13,7 @@ StrataError
 └── BackendError          502  what generates failed
     ├── BackendUnavailable 503 not started, restarting or breaker open
     ├── BackendTimeout    504
+    ├── UpstreamAuth      502  an upstream does not accept the gateway's own key
     └── UpstreamStatus    as given by the upstream, body relayed
 """
 
@@ -142,6 +143,12 @@ class BackendTimeout(BackendError):
 
     status = 504
     code = "backend_timeout"
+
+
+class UpstreamAuth(BackendError):
+    """An upstream does not accept the key that this gateway sends; the client's is not at fault."""
+
+    code = "upstream_auth"
 
 
 class UpstreamStatus(BackendError):

@@ -11,6 +11,7 @@ from gateway.backends.routing import Backends
 from gateway.embeddings import Embeddings
 from gateway.evidence import Evidence, EvidencePolicy
 from gateway.flight import FlightGroup
+from gateway.intent_settings import examples_of, policies_of, rules_of
 from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
 from gateway.local_models import embedding_model_of, local_backends, open_embedder, start_engine
@@ -19,7 +20,8 @@ from gateway.parts import Parts
 from gateway.pipeline import Pipeline
 from gateway.public_prefixes import warm_public
 from gateway.record import RequestRecord
-from gateway.settings import Settings
+from gateway.refresh import Refresher
+from gateway.settings import Settings, SettingsError
 from gateway.stats import TrafficStats
 from gateway.stores import (
     open_evidence_journal,
@@ -35,9 +37,13 @@ from gateway.verifiers import open_verifier, pin_judge
 from gateway.write_back import WriteBack
 from semantic_layer import (
     CachePolicy,
+    Embedder,
+    IntentClassifier,
+    IntentTeacher,
     Scorer,
     SemanticCache,
     SharedIndex,
+    TextTooLong,
     Thresholds,
 )
 
@@ -84,8 +90,11 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             scorer=await Scorer.matching(embedder) if embedder else None,
             verifier=await open_verifier(settings, backends),
             thresholds=Thresholds.within(settings.semantic.wrong_hit_budget),
+            detect=await _taught(settings, embedder, stack),
             observe=metrics.observe_lookup,
             on_failure=metrics.count_store_failure,
+            on_private=metrics.count_private,
+            on_removed=metrics.count_removed,
         )
         stack.push_async_callback(cache.close)
         if isinstance(index, SharedIndex):
@@ -105,7 +114,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         ledger = Ledger(backends.prices_of, metrics.count_money)
         write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
         flights = FlightGroup()
-        await _in_background(stack, _sweep(cache))
+        await _in_background(stack, _keep_up(cache))
         await _in_background(stack, write_back.run())
         stack.push_async_callback(write_back.drain, DRAIN_S)
         if engine is not None:
@@ -129,6 +138,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             write_back=write_back,
             quotas=quotas,
             on_record=record,
+            refresher=_refresher(metrics, stack),
             herd=open_herd(settings, write_back, stack),
             evidence=evidence.gatherer,
             replay_tokens_per_s=settings.cache.replay_tokens_per_s,
@@ -167,6 +177,10 @@ def _policy(settings: Settings) -> CachePolicy:
     return CachePolicy(
         semantic=settings.semantic.enabled,
         ttl_s=settings.cache.ttl_s,
+        intents=rules_of(settings.semantic.intents),
+        stale_s=settings.cache.stale_while_revalidate_s,
+        max_entries=settings.cache.max_entries,
+        private=settings.cache.private,
         max_temperature=settings.cache.max_temperature,
         top_k=settings.semantic.top_k,
         store_deadline_s=settings.redis.timeout_s,
@@ -174,6 +188,27 @@ def _policy(settings: Settings) -> CachePolicy:
         embed_deadline_s=settings.embedder.timeout_s,
         verify_deadline_s=settings.semantic.verifier_timeout_s,
     )
+
+
+async def _taught(
+    settings: Settings, embedder: Embedder | None, stack: AsyncExitStack
+) -> IntentClassifier:
+    """Let the intents be learnt: at once for the bundled embedder, beside the traffic for others.
+
+    Raises:
+        SettingsError: an example is longer than the embedder reads.
+    """
+    intents = IntentClassifier()
+    if embedder is None:
+        return intents
+    own = examples_of(settings.semantic.intents)
+    teacher = IntentTeacher(embedder, own, settings.data_dir / "intents")
+    try:
+        if not await teacher.teach_bundled(intents):
+            await _in_background(stack, teacher.teach(intents))
+    except TextTooLong as error:
+        raise SettingsError(f"semantic.intents: an example is too long: {error}") from error
+    return intents
 
 
 def _evidence_policy(settings: Settings) -> EvidencePolicy:
@@ -186,6 +221,7 @@ def _evidence_policy(settings: Settings) -> EvidencePolicy:
         judge=semantic.evidence_judge,
         requests_kept=requests.kept,
         texts=requests.texts == "on",
+        intents=policies_of(semantic.intents),
     )
 
 
@@ -197,6 +233,16 @@ async def _in_background(stack: AsyncExitStack, work: Coroutine[None, None, None
         await asyncio.wait([task])
 
     stack.push_async_callback(stop)
+
+
+def _refresher(metrics: Metrics, stack: AsyncExitStack) -> Refresher:
+    refresher = Refresher(metrics.count_refresh)
+    stack.push_async_callback(refresher.close)
+    return refresher
+
+
+async def _keep_up(cache: SemanticCache) -> None:
+    await asyncio.gather(_sweep(cache), cache.reembed())
 
 
 async def _sweep(cache: SemanticCache) -> None:

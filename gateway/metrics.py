@@ -28,7 +28,7 @@ from gateway.ledger import SPENT
 from gateway.record import RequestRecord
 from gateway.stats import MAX_TENANTS, OTHER, counted_as, tokens_saved, tokens_used
 from prefix_layer import EngineStats
-from semantic_layer import Label
+from semantic_layer import Label, Progress
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 REJECTED = "rejected"
@@ -85,6 +85,21 @@ class Metrics:
         )
         self._store_failures = self._counter(
             "strata_store_failures_total", "Calls of a cache part that failed", "store"
+        )
+        self._private = self._counter(
+            "strata_private_answers_total", "Answers held back by what they hold", "kind"
+        )
+        self._removed = self._counter(
+            "strata_entries_removed_total", "Entries that went, by why", "reason"
+        )
+        self._refreshes = self._counter(
+            "strata_refreshes_total", "Stale answers made anew beside the traffic", "outcome"
+        )
+        self._reembedded = self._gauge(
+            "strata_reembedded_entries", "Stored entries embedded anew since the start", ""
+        )
+        self._reembedding = self._gauge(
+            "strata_reembedding", "1 while stored entries are looked through for vectors", ""
         )
         self._dropped = self._counter(
             "strata_write_back_dropped_total", "Answers not stored: the queue was full", ""
@@ -150,6 +165,23 @@ class Metrics:
     def count_store_failure(self, store: str) -> None:
         """Count one failed call of a cache part."""
         self._store_failures(store).inc()
+
+    def set_reembedding(self, progress: Progress) -> None:
+        """Show how far stored entries have been embedded anew."""
+        self._reembedded().set(progress.num_embedded)
+        self._reembedding().set(not progress.is_done)
+
+    def count_private(self, kind: str) -> None:
+        """Count one answer that was not kept as it is; ``kind`` is what it holds."""
+        self._private(kind).inc()
+
+    def count_removed(self, reason: str, number: int) -> None:
+        """Count entries that went: expired, asked or size."""
+        self._removed(reason).inc(number)
+
+    def count_refresh(self, outcome: str) -> None:
+        """Count one stale answer that was made anew, or was not."""
+        self._refreshes(outcome).inc()
 
     def count_dropped(self) -> None:
         """Count one answer that was not stored because the queue was full."""

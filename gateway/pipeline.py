@@ -21,6 +21,7 @@ from gateway.flight import FlightGroup, Listener
 from gateway.herd import Herd
 from gateway.quotas import Allowance, Quotas
 from gateway.record import CacheOutcome, Spoken
+from gateway.refresh import Refresher
 from gateway.replay import beats
 from gateway.write_back import WriteBack
 from semantic_layer import (
@@ -144,6 +145,7 @@ class Pipeline:
         quotas: Quotas,
         on_record: OnRecord,
         herd: Herd | None = None,
+        refresher: Refresher | None = None,
         evidence: Witness | None = None,
         replay_tokens_per_s: float = 0.0,
     ) -> None:
@@ -155,6 +157,7 @@ class Pipeline:
         self._quotas = quotas
         self._on_record = on_record
         self._herd = herd
+        self._refresher = refresher or Refresher()
         self._evidence = evidence
 
     async def run(self, call: Call) -> Reply:
@@ -194,6 +197,8 @@ class Pipeline:
             try:
                 answer = decode(outcome.entry.answer)
                 self._served(call, outcome, watch)
+                if outcome.stale_s is not None and found is not None:
+                    self._refresh(call, query, found, outcome.entry.entry_id)
                 return Reply(watch.report, answer, watch, self._replay_tokens_per_s)
             except msgspec.MsgspecError:  # written by another version: as good as absent
                 outcome = await self._cache.lookup(query, replace(call.control, no_cache=True))
@@ -214,6 +219,26 @@ class Pipeline:
             watch.spoken.stored, watch.spoken.answer = hit.entry.text or "", hit.entry.answer_text
         if self._evidence is not None and hit.layer == "semantic":
             self._evidence.served(call, hit)
+
+    def _refresh(
+        self,
+        call: Call,
+        query: CacheQuery,
+        found: tuple[Backend, ModelInfo],
+        entry_id: str,
+    ) -> None:
+        """Make a stale answer anew: nobody waits for it, and no tenant is charged."""
+        control = replace(call.control, no_cache=False, only_if_cached=False)
+
+        async def opened() -> Listener | None:
+            missed = await self._cache.lookup(query, replace(control, no_cache=True))
+            if not isinstance(missed, Miss) or not missed.may_store:
+                return None
+            quiet = Watch(call, lambda _: None)
+            return self._listen(replace(call, control=control), query, missed, found, quiet)
+
+        if not call.control.no_store:
+            self._refresher.start(entry_id, opened)
 
     def _listen(
         self,
@@ -317,4 +342,11 @@ def _query(call: Call, found: tuple[Backend, ModelInfo] | None) -> CacheQuery:
 
 
 def _hit_report(hit: Hit, allowance: Allowance) -> CacheReport:
-    return CacheReport(hit.layer, hit.judgement, hit.entry.entry_id, hit.age_s, allowance=allowance)
+    return CacheReport(
+        hit.layer,
+        hit.judgement,
+        hit.entry.entry_id,
+        hit.age_s,
+        allowance=allowance,
+        stale_s=hit.stale_s,
+    )

@@ -59,6 +59,7 @@ async def refresh_metrics(parts: Parts) -> None:
     metrics = parts.metrics
     entries, engine = await asyncio.gather(parts.cache.counts(), read_engine(parts))
     metrics.set_entries(entries)
+    metrics.set_reembedding(parts.cache.reembedding.progress)
     metrics.set_engine(engine)
     metrics.set_thresholds(thresholds_of(parts))
     for intent, seen in parts.evidence.trainer.estimates.items():
@@ -83,6 +84,10 @@ async def _stores(parts: Parts) -> dict[str, PartHealth]:
         name: PartHealth(state.ok, "ready" if state.ok else "down", state.detail)
         for name, state in found.items()
     }
+    progress = parts.cache.reembedding.progress
+    if states["embedder"].ok and progress.num_embedded and not progress.is_done:
+        detail = f"embedding stored entries anew: {progress.num_embedded} so far"
+        states["embedder"] = PartHealth(True, "ready", detail)
     if not parts.settings.semantic.enabled:
         states["embedder"] = PartHealth(False, "off", "semantic look-up is off")
     return states

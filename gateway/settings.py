@@ -15,9 +15,11 @@ import msgspec
 
 from gateway.backends.tool_format import ToolParserName
 from gateway.bundled.location import default_models_dir
+from gateway.intent_settings import IntentSettings, check_intents
 from gateway.proxies import proxy_of
-from gateway.settings_tree import PREFIX, SettingsError, allowed, build, keys
+from gateway.settings_tree import PREFIX, SettingsError, allowed, build, is_table_list, keys
 from gateway.upstream_settings import UpstreamSettings
+from semantic_layer import Private, read_keys
 
 NOT_SETTINGS = frozenset({"STRATA_CONFIG", "STRATA_PEERS", "STRATA_BENCH"})
 NOT_SETTINGS_PREFIX = "STRATA_TEST_"
@@ -39,6 +41,7 @@ Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 SecondsOrOff = Annotated[
     float, msgspec.Meta(ge=0, le=1e9, description="seconds, or 0 for no limit")
 ]
+CountOrOff = Annotated[int, msgspec.Meta(ge=0, description="whole number, or 0 for no limit")]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Temperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 StoreUrl = Annotated[
@@ -155,17 +158,27 @@ class SemanticSettings:
     top_k: Annotated[int, msgspec.Meta(ge=5, le=100)] = 8
     verifier: Name = "bundled"
     verifier_timeout_s: Seconds = 1.0
+    intents: list[IntentSettings] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class CacheSettings:
     """Both response layers; requests above ``max_temperature`` bypass them.
 
+    An answer past its TTL still serves exact repeats for ``stale_while_revalidate_s``, while a new
+    one is made. Beyond ``max_entries`` the least used go. What is kept in Redis is encrypted where
+    there is an ``encryption_key`` (32 bytes in base64 or hex; after a comma older ones, which are
+    read only). ``private`` is what becomes of requests with secrets or personal data.
+
     Stored answers are streamed at ``replay_tokens_per_s``, 0 is at once; ``responses_ttl_s`` is how
     long a response can be continued by its id.
     """
 
     ttl_s: Seconds = 86400.0
+    stale_while_revalidate_s: SecondsOrOff = 0.0
+    max_entries: CountOrOff = 0
+    private: Private = "skip"
+    encryption_key: str | None = None
     responses_ttl_s: Seconds = 2592000.0
     max_temperature: Temperature = 1.0
     write_queue: Count = 1024
@@ -246,6 +259,8 @@ def load_settings(
     tree.update({key: value for key, value in (overrides or {}).items() if value is not None})
     settings: Settings = build(Settings, tree, where="")
     _check_names(settings)
+    check_intents(settings.semantic.intents)
+    _check_encryption(settings.cache)
     return dataclasses.replace(
         settings,
         models_dir=settings.models_dir or default_models_dir(environ),
@@ -258,7 +273,8 @@ def describe(settings: Settings) -> dict[str, Any]:
     """Return the settings as plain values, secrets masked."""
     tree = msgspec.to_builtins(settings, enc_hook=str)
     del tree["upstream_keys"]
-    for place, key in ((tree, "admin_key"), (tree["qdrant"], "api_key")):
+    secrets = ((tree, "admin_key"), (tree["qdrant"], "api_key"), (tree["cache"], "encryption_key"))
+    for place, key in secrets:
         if place[key]:
             place[key] = "****"
     tree["redis"]["url"] = _masked_url(tree["redis"]["url"])
@@ -274,8 +290,9 @@ def variables() -> dict[str, tuple[str, str]]:
     for key, kind, default in keys(Settings):
         if dataclasses.is_dataclass(kind):
             for name, inner, value in keys(kind):
-                listed[f"{PREFIX}{key.upper()}__{name.upper()}"] = (str(value), allowed(inner))
-        elif key != "upstreams":
+                if not is_table_list(inner):
+                    listed[f"{PREFIX}{key.upper()}__{name.upper()}"] = (str(value), allowed(inner))
+        elif not is_table_list(kind):
             listed[f"{PREFIX}{key.upper()}"] = (str(default), allowed(kind))
     return listed
 
@@ -326,6 +343,18 @@ def _check_names(settings: Settings) -> None:
             f"embedder.model (STRATA_EMBEDDER__MODEL): {settings.embedder.model!r} is not "
             f"{UPSTREAM}NAME/MODEL of an upstream: {', '.join(names) or 'there is none'}"
         )
+
+
+def _check_encryption(cache: CacheSettings) -> None:
+    where = "cache.encryption_key (STRATA_CACHE__ENCRYPTION_KEY)"
+    if cache.encryption_key is None:
+        if cache.private == "encrypt":
+            raise SettingsError(f'{where}: cache.private = "encrypt" needs one')
+        return
+    try:
+        read_keys(cache.encryption_key)
+    except ValueError as error:
+        raise SettingsError(f"{where}: {error}; make one by: openssl rand -base64 32") from None
 
 
 def _completed(upstream: UpstreamSettings, environ: Mapping[str, str]) -> UpstreamSettings:

@@ -89,6 +89,11 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         ) from None
 
 
+def is_table_list(kind: Any) -> bool:
+    """Say whether a key is a list of tables, which no variable can hold."""
+    return _row_kind(kind, list) is not None
+
+
 def _row_kind(kind: Any, container: type) -> Any:
     """Return the dataclass that a list or a table of them holds, None for anything else."""
     if get_origin(kind) is not container:

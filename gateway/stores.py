@@ -12,6 +12,9 @@ from semantic_layer import (
     Journal,
     Records,
     ResponseStore,
+    SealedJournal,
+    SealedRecords,
+    Sealer,
     SharedIndex,
     Valkey,
     VectorIndex,
@@ -23,6 +26,7 @@ from semantic_layer import (
     open_records,
     open_response_store,
     open_vector_index,
+    read_keys,
 )
 
 OWN_STORES = ("embedded", "memory")
@@ -47,6 +51,7 @@ def open_store(settings: Settings, url: str) -> ResponseStore:
         connect_timeout_s=settings.redis.timeout_s,
         command_timeout_s=settings.redis.timeout_s,
         max_connections=settings.redis.max_connections,
+        sealer=sealer_of(settings),
     )
 
 
@@ -62,20 +67,30 @@ def open_quotas(settings: Settings, url: str, metrics: Metrics) -> Quotas:
 
 def open_kept_records(settings: Settings, url: str) -> Records:
     """Open the store of what clients asked to be kept."""
-    return open_records(
+    records = open_records(
         url,
         connect_timeout_s=settings.redis.timeout_s,
         command_timeout_s=settings.redis.timeout_s,
     )
+    sealer = sealer_of(settings)
+    return records if sealer is None else SealedRecords(records, sealer)
 
 
 def open_evidence_journal(settings: Settings, url: str) -> Journal:
     """Open the journals of what is learnt and set while gateways run."""
-    return open_journal(
+    journal = open_journal(
         url,
         connect_timeout_s=settings.redis.timeout_s,
         command_timeout_s=max(settings.redis.timeout_s, JOURNAL_TIMEOUT_S),
     )
+    sealer = sealer_of(settings)
+    return journal if sealer is None else SealedJournal(journal, sealer)
+
+
+def sealer_of(settings: Settings) -> Sealer | None:
+    """Return what encrypts all that is kept in Redis; None without a key."""
+    key = settings.cache.encryption_key
+    return None if key is None else Sealer(read_keys(key))
 
 
 def open_index(settings: Settings, embedder: Embedder | None) -> VectorIndex:

@@ -42,7 +42,10 @@ from semantic_layer.errors import (
 )
 from semantic_layer.follower import Follower, Reader
 from semantic_layer.intent import INTENTS, detect_intent
+from semantic_layer.intent_classifier import IntentClassifier
+from semantic_layer.intent_learning import IntentTeacher
 from semantic_layer.intent_policy import IntentPolicies, IntentPolicy, Mode
+from semantic_layer.intent_rules import SEED_RULES, IntentRule
 from semantic_layer.journal import Journal, MemoryJournal, Row, open_journal
 from semantic_layer.label_book import LABELS, MAX_PER_INTENT, LabelBook, encode_label
 from semantic_layer.labels import Label, LabelSource
@@ -58,7 +61,9 @@ from semantic_layer.outcome import (
     Reason,
 )
 from semantic_layer.policy import CachePolicy
+from semantic_layer.privacy import Private
 from semantic_layer.records import MemoryRecords, Records, open_records
+from semantic_layer.reembedding import Progress
 from semantic_layer.rejections import (
     MAX_REJECTIONS,
     REJECTED,
@@ -76,6 +81,7 @@ from semantic_layer.response_store import (
     open_response_store,
 )
 from semantic_layer.scorer import Scorer
+from semantic_layer.sealing import SealedJournal, SealedRecords, Sealer, read_keys
 from semantic_layer.thresholds import PRIORS, Thresholds
 from semantic_layer.trial import Arm, Tally, Trial, TrialVerdict, arm_of, judge_trial
 from semantic_layer.upkeep import PartState
@@ -106,6 +112,7 @@ __all__ = [
     "PRIORS",
     "REJECTED",
     "REJECTIONS",
+    "SEED_RULES",
     "TAKEN_BACK",
     "Arm",
     "Breaker",
@@ -131,8 +138,11 @@ __all__ = [
     "Hit",
     "Inspection",
     "IntentCalibration",
+    "IntentClassifier",
     "IntentPolicies",
     "IntentPolicy",
+    "IntentRule",
+    "IntentTeacher",
     "Journal",
     "Judgement",
     "Label",
@@ -153,6 +163,8 @@ __all__ = [
     "PairScorer",
     "PartState",
     "PointFeed",
+    "Private",
+    "Progress",
     "Reader",
     "Reason",
     "Recorded",
@@ -162,6 +174,9 @@ __all__ = [
     "ResponseStore",
     "Row",
     "Scorer",
+    "SealedJournal",
+    "SealedRecords",
+    "Sealer",
     "Selector",
     "SemanticCache",
     "SemanticLayerError",
@@ -203,6 +218,7 @@ __all__ = [
     "open_response_store",
     "open_vector_index",
     "proves_once",
+    "read_keys",
     "rejection_id",
     "replay",
     "threshold_curve",

@@ -27,14 +27,16 @@ from semantic_layer.intent import DetectIntent, detect_intent
 from semantic_layer.lookup import Lookup
 from semantic_layer.outcome import Bypass, Hit, Inspection, Judgement, Miss, Outcome, Reason
 from semantic_layer.policy import CachePolicy
+from semantic_layer.privacy import private_kind
 from semantic_layer.reading import RequestReader
+from semantic_layer.reembedding import Reembedder
 from semantic_layer.rejections import Rejections
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import Page, ResponseStore, Selector
 from semantic_layer.scorer import Scorer
 from semantic_layer.talk import HistoryFitter
 from semantic_layer.thresholds import Thresholds
-from semantic_layer.upkeep import PartState, Upkeep
+from semantic_layer.upkeep import Near, PartState, Upkeep
 from semantic_layer.vector_index import VectorIndex
 from semantic_layer.verifier import Verifier
 from semantic_layer.writer import EntryWriter
@@ -53,6 +55,8 @@ class SemanticCache:
         clock: Unix seconds.
         observe: told the seconds of each stage (exact, embed, search, verify).
         on_failure: told the part's name (redis, qdrant, embedder) for each failed call.
+        on_private: told what of a request or answer is private, once for each.
+        on_removed: told why entries went (size, expired, asked), and how many.
     """
 
     def __init__(
@@ -69,6 +73,8 @@ class SemanticCache:
         clock: Callable[[], float] = time.time,
         observe: Observe | None = None,
         on_failure: OnFailure | None = None,
+        on_private: Callable[[str], None] = lambda _: None,
+        on_removed: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
         self.policy = policy or CachePolicy()
         self.thresholds = thresholds or Thresholds()
@@ -85,7 +91,9 @@ class SemanticCache:
         self._fitter = HistoryFitter(self._parts)
         self._reader = RequestReader(self._parts, self.policy, detect)
         self._writer = EntryWriter(self._parts, self.policy, clock)
-        self._upkeep = Upkeep(self._parts, clock)
+        self._upkeep = Upkeep(self._parts, clock, on_removed)
+        self.reembedding = Reembedder(self._parts, self._upkeep, clock)
+        self._on_private = on_private
 
     def retune(self, thresholds: Thresholds, ttl_by_intent_s: Mapping[str, float]) -> None:
         """Judge and keep by these from now on; what is stored stays as it is.
@@ -134,17 +142,19 @@ class SemanticCache:
             watch.lap("exact")
         return [
             Miss(look.key, None, None, None, not control.no_store)
-            if entry is None
+            if entry is None or entry.is_stale(now)
             else _hit("exact", entry, now, Judgement(intent=entry.intent))
             for look, entry in zip(looks, entries, strict=True)
         ]
 
     async def stored(self, query: CacheQuery, control: CacheControl, key: str) -> Entry | None:
-        """Return what exactly this request would repeat now; None also when the store is down.
+        """Return the fresh answer to exactly this request; None also when the store is down.
 
         ``key`` is that of the request's `Miss`.
         """
-        return await self._exact.one(Lookup(query, control, key, self._clock()))
+        look = Lookup(query, control, key, self._clock())
+        entry = await self._exact.one(look)
+        return None if entry is None or entry.is_stale(look.now) else entry
 
     async def inspect(self, query: CacheQuery, control: CacheControl) -> Inspection:
         """Tell what `lookup` would do, with all candidates; counts, writes and removes nothing."""
@@ -249,6 +259,20 @@ class SemanticCache:
         """
         return await self._upkeep.invalidate(selector, dry_run=dry_run)
 
+    async def near(
+        self, text: str, radius: float, selector: Selector, *, dry_run: bool
+    ) -> list[Near]:
+        """Remove the entries that ask nearly this, or only list them; nearest first.
+
+        ``radius`` (0..1) is one less the least similarity; the selector narrows them further.
+
+        Raises:
+            StoreUnavailable: a part is slow or down.
+            TextTooLong: the text is longer than the embedder reads.
+        """
+        vector = await self._parts.embed(text)
+        return await self._upkeep.near(vector, 1 - radius, selector, dry_run=dry_run)
+
     async def sweep(self) -> int:
         """Drop what has expired from the indexes; return how many. Never raises for a store."""
         return await self._upkeep.sweep()
@@ -260,6 +284,11 @@ class SemanticCache:
     async def health(self) -> dict[str, PartState]:
         """Return the state of each part, asked now."""
         return await self._upkeep.health()
+
+    async def reembed(self) -> None:
+        """Embed what is stored and has no vector, as after a change of embedder; ends when done."""
+        if self._parts.embedder is not None:
+            await self.reembedding.run()
 
     @property
     def open_breakers(self) -> dict[str, bool]:
@@ -284,12 +313,23 @@ class SemanticCache:
         answer_text: str,
         exact_only: bool,
     ) -> str | None:
+        kind = None
+        if self.policy.private != "store":
+            kind = await private_kind(query, miss.text, answer_text)
+        if kind is not None:
+            self._on_private(kind)
+            if self.policy.private == "skip":
+                return None
+            exact_only = True
         ttl_s = self._ttl_by_intent_s.get(miss.judgement.intent or "")
         if ttl_s is not None and control.ttl_s is None:
             control = replace(control, ttl_s=ttl_s)
-        return await self._writer.write(
+        entry_id = await self._writer.write(
             query, control, miss, answer, answer_text=answer_text, exact_only=exact_only
         )
+        if self.policy.max_entries:
+            await self._upkeep.trim(self.policy.max_entries)
+        return entry_id
 
     def _refusal(self, query: CacheQuery, control: CacheControl) -> Reason | None:
         if control.no_cache and control.no_store:
@@ -382,4 +422,6 @@ def _said(text: str) -> Entry:
 def _hit(
     layer: Literal["exact", "semantic"], entry: Entry, now: float, judgement: Judgement
 ) -> Hit:
-    return Hit(layer, entry, max(0.0, now - entry.created_at), judgement)
+    stale_s = now - entry.fresh_until if entry.fresh_until is not None else -1.0
+    age_s = max(0.0, now - entry.created_at)
+    return Hit(layer, entry, age_s, judgement, stale_s if stale_s >= 0 else None)

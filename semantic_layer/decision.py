@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from semantic_layer.analysis import analyse
+from semantic_layer.context_score import ContextScore
 from semantic_layer.edits import Comparison, compare
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable
@@ -65,10 +66,15 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """What rules leave open: how the texts compare, and the (asked, stored) texts themselves."""
+    """What rules leave open: the (asked, stored) texts to be scored, the least counts.
 
-    comparison: Comparison
-    pair: Pair
+    ``comparison`` is that of the last messages when they are among them; else rules gave them
+    ``settled``.
+    """
+
+    pairs: tuple[Pair, ...]
+    comparison: Comparison | None = None
+    settled: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,7 @@ class Judge:
         self._scorer = scorer
         self._knows_word = knows_word
         self._verifier = verifier
+        self._context = ContextScore.bundled()
         for sample in _SAMPLES:
             analyse(sample)
 
@@ -122,7 +129,7 @@ class Judge:
         if self._verifier is None:
             weighed = [self._scored(item) for item in weighed]
         else:
-            weighed = await _verified(threshold, weighed, self._verifier)
+            weighed = await self._verified(threshold, weighed, self._verifier)
         judged = [(_against(_own(threshold, item), item), item.found.entry) for item in weighed]
         best, entry = max(judged, key=_rank)
         judgement = Judgement(
@@ -143,7 +150,7 @@ class Judge:
         if veto is not None:
             return _Weighed(found, 0.0, (veto,))
         if normalise(asked) == normalise(stored):
-            return _Weighed(found, 1.0, (*before, Reason("equal", "pass", "the same text")))
+            return _settled(found, 1.0, (*before, Reason("equal", "pass", "the same text")))
         comparison = compare(analyse(asked), analyse(stored), self._knows_word)
         veto = first_veto(comparison)
         if veto is not None:
@@ -151,8 +158,8 @@ class Judge:
         reasons = (*before, Reason("guards", "pass"))
         if says_the_same(comparison):
             score = self._scorer.score(found.similarity, comparison)
-            return _Weighed(found, score, reasons)
-        return _Weighed(found, 0.0, reasons, _Open(comparison, (asked, stored)))
+            return _settled(found, score, reasons)
+        return _Weighed(found, 0.0, reasons, _Open(((asked, stored), *_doubts(found)), comparison))
 
     def _hindrance(self, text: str, stored: str, found: Found) -> Reason | None:
         """Return why two texts need not even be compared."""
@@ -171,40 +178,68 @@ class Judge:
     def _scored(self, item: _Weighed) -> _Weighed:
         if item.open is None:
             return item
+        if item.open.comparison is None or _doubts(item.found):
+            return _unverified(item, "the history is in other words, and there is no verifier")
         score = self._scorer.score(item.found.similarity, item.open.comparison)
         return replace(item, score=score, open=None)
 
+    async def _verified(
+        self, threshold: float, weighed: list[_Weighed], verifier: Verify
+    ) -> list[_Weighed]:
+        """Ask the verifier of what is open, nearest first, until one may be served."""
+        result = list(weighed)
+        places = [i for i, item in enumerate(weighed) if _fits(verifier, item)]
+        places.sort(key=lambda i: -weighed[i].found.similarity)
+        why = "others are nearer, or it is too long"
+        served = any(_may(threshold, item) for item in weighed)
+        for chunk in (places[:_FIRST_VERIFIED], places[_FIRST_VERIFIED:_MOST_VERIFIED]):
+            if served:
+                why = "another may be served"
+            if served or not chunk:
+                break
+            pairs = [_pairs(weighed[i]) for i in chunk]
+            try:
+                scores = iter(await verifier.scores([pair for own in pairs for pair in own]))
+            except StoreUnavailable as error:
+                why = str(error)
+                break
+            for i, own in zip(chunk, pairs, strict=True):
+                result[i] = self._closed(weighed[i], min(next(scores) for _ in own), verifier)
+                served = served or _may(threshold, result[i])
+        return [_unverified(item, why) for item in result]
 
-async def _verified(threshold: float, weighed: list[_Weighed], verifier: Verify) -> list[_Weighed]:
-    """Ask the verifier of what is open, nearest first, until one may be served."""
-    result = list(weighed)
-    places = [i for i, item in enumerate(weighed) if item.open and _fits(verifier, item.open.pair)]
-    places.sort(key=lambda i: -weighed[i].found.similarity)
-    why = "others are nearer, or it is too long"
-    served = any(_may(threshold, item) for item in weighed)
-    for chunk in (places[:_FIRST_VERIFIED], places[_FIRST_VERIFIED:_MOST_VERIFIED]):
-        if served:
-            why = "another may be served"
-        if served or not chunk:
-            break
-        try:
-            scores = await verifier.scores(_pairs(weighed, chunk))
-        except StoreUnavailable as error:
-            why = str(error)
-            break
-        for i, score in zip(chunk, scores, strict=True):
-            reasons = (*weighed[i].reasons, Reason("verify", "pass", f"{score:.4f}"))
-            result[i] = replace(weighed[i], score=score, reasons=reasons, open=None)
-            served = served or _may(threshold, result[i])
-    return [_unverified(item, why) for item in result]
+    def _closed(self, item: _Weighed, least: float, verifier: Verify) -> _Weighed:
+        """Score an open candidate by the least that the verifier gave."""
+        assert item.open is not None, "nothing is open"
+        fit = item.found.fit
+        if fit is not None and fit.refers:
+            score = self._context.of(least, verifier.fingerprint)
+        else:
+            score = least
+        reasons = (*item.reasons, Reason("verify", "pass", f"{least:.4f}"))
+        return replace(item, score=min(score, item.open.settled), reasons=reasons, open=None)
 
 
-def _pairs(weighed: list[_Weighed], places: list[int]) -> list[Pair]:
-    return [item.pair for i in places if (item := weighed[i].open) is not None]
+def _settled(found: Found, score: float, reasons: tuple[Reason, ...]) -> _Weighed:
+    """Take the rules' score of the last messages, unless the histories leave doubts."""
+    doubts = _doubts(found)
+    if not doubts:
+        return _Weighed(found, score, reasons)
+    return _Weighed(found, 0.0, reasons, _Open(doubts, settled=score))
 
 
-def _fits(verifier: Verify, pair: Pair) -> bool:
-    return all(verifier.fits(text) for text in pair)
+def _doubts(found: Found) -> tuple[Pair, ...]:
+    return () if found.fit is None else tuple((d.one, d.other) for d in found.fit.doubts)
+
+
+def _pairs(item: _Weighed) -> tuple[Pair, ...]:
+    return () if item.open is None else item.open.pairs
+
+
+def _fits(verifier: Verify, item: _Weighed) -> bool:
+    """Say whether a candidate is open and all its texts are short enough to be read whole."""
+    texts = [text for pair in _pairs(item) for text in pair]
+    return bool(texts) and all(verifier.fits(text) for text in texts)
 
 
 def _capped(item: _Weighed) -> float:

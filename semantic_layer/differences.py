@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from semantic_layer.analysis import Token, analyse
 from semantic_layer.edits import Comparison, compare
@@ -44,10 +44,16 @@ def difference(one: str, other: str) -> Difference:
     if normalise(one).casefold() == normalise(other).casefold():
         return Difference()
     c = compare(analyse(one), analyse(other))
-    only = _telling(c.only_one), _telling(c.only_other)
-    return Difference(*only, _conflict(c), c.order == "same")
+    denied = c.one.num_negations - c.other.num_negations
+    return Difference(
+        (*_telling(c.only_one), *(["not"] * denied)),
+        (*_telling(c.only_other), *(["not"] * -denied)),
+        _conflict(c),
+        c.order == "same",
+    )
 
 
+@lru_cache(maxsize=16_384)
 def key_of(text: str) -> str:
     """Return a form that texts differing in case and outer punctuation share."""
     return normalise(text).casefold().strip(" .!?,;:。！？，；")
@@ -64,7 +70,7 @@ def _telling(tokens: Iterable[Token]) -> tuple[str, ...]:
 
 
 def _conflict(c: Comparison) -> str:
-    """Name what two texts contradict each other in: a number, a denial, an opposite."""
+    """Name what two texts contradict each other in: a number, code, an opposite."""
     if c.one.language != c.other.language and c.one.content and c.other.content:
         return f"{c.one.language} / {c.other.language}"
     one, other = Counter(c.one.numbers), Counter(c.other.numbers)
@@ -72,8 +78,6 @@ def _conflict(c: Comparison) -> str:
         return f"{' '.join(one - other) or 'nothing'} / {' '.join(other - one) or 'nothing'}"
     if c.one.codes != c.other.codes:
         return "code or addresses"
-    if c.one.num_negations != c.other.num_negations:
-        return f"{c.one.num_negations} / {c.other.num_negations} negations"
     return _opposition(c)
 
 

@@ -8,7 +8,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``entry_id`` is the exact key of its request (hex), so an exact look-up is one read; the stored
     key is compared on every read. ``answer`` is opaque here: the gateway encodes and decodes it.
-    Times are Unix seconds; ``expires_at`` is absolute and a hit never moves it.
+    Times are Unix seconds; ``expires_at`` is absolute and a hit never moves it. After
+    ``fresh_until``, where that is named, the entry is stale: it answers exact repeats only, while
+    a new answer is made.
     """
 
     entry_id: str
@@ -28,3 +30,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     context: tuple[str, ...] | None = None  # the documents that are part of the key
     query: str | None = None  # the text that the caller named for similarity
     request: bytes = b""  # canonical JSON of the request, for browsing and re-embedding
+    fresh_until: float | None = None
+
+    def is_stale(self, now: float) -> bool:
+        """Say whether a new answer is due."""
+        return self.fresh_until is not None and self.fresh_until <= now

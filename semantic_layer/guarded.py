@@ -78,6 +78,10 @@ class GuardedParts:
         """Add a point."""
         await self._qdrant(lambda: self.index.upsert([point]))
 
+    async def missing(self, tenant: str, entry_ids: Sequence[str]) -> list[str]:
+        """Return those of the ids that have no point."""
+        return await self._qdrant(lambda: self.index.missing(tenant, entry_ids))
+
     async def drop_points(self, tenant: str, entry_ids: Sequence[str]) -> None:
         """Forget points."""
         await self._qdrant(lambda: self.index.delete(tenant, entry_ids))

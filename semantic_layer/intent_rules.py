@@ -14,18 +14,20 @@ class IntentRule:
     """How answers of one intent are kept; the defaults are those of any other answer.
 
     ``ttl_s`` None is the cache's own TTL. Without ``semantic`` an answer serves exact repeats
-    only; without ``cacheable`` the cache takes no part at all.
+    only; without ``cacheable`` the cache takes no part at all, and without ``may_be_stale`` no
+    answer is served beyond its TTL, not even while a new one is made.
     """
 
     ttl_s: float | None = None
     semantic: bool = True
     cacheable: bool = True
+    may_be_stale: bool = True
 
 
 SEED_RULES: Mapping[str, IntentRule] = MappingProxyType(
     {
-        TIME_SENSITIVE: IntentRule(ttl_s=300.0),
-        PERSONAL: IntentRule(ttl_s=300.0, semantic=False),
-        TRANSACTIONAL: IntentRule(ttl_s=60.0, semantic=False),
+        TIME_SENSITIVE: IntentRule(ttl_s=300.0, may_be_stale=False),
+        PERSONAL: IntentRule(ttl_s=300.0, semantic=False, may_be_stale=False),
+        TRANSACTIONAL: IntentRule(ttl_s=60.0, semantic=False, may_be_stale=False),
     }
 )

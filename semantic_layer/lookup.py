@@ -109,4 +109,5 @@ class Lookup:
             and entry.text is not None
             and not entry.exact_only
             and entry.expires_at > self.now
+            and not entry.is_stale(self.now)
         )

@@ -52,12 +52,16 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A stored answer that may be served. ``age_s`` is the entry's age in seconds."""
+    """A stored answer that may be served. ``age_s`` is the entry's age in seconds.
+
+    ``stale_s`` is for how long a new answer has been due, None for one that is fresh.
+    """
 
     layer: Literal["exact", "semantic"]
     entry: Entry
     age_s: float
     judgement: Judgement = field(default_factory=Judgement)
+    stale_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from semantic_layer.intent_rules import SEED_RULES, IntentRule
+from semantic_layer.privacy import Private
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +12,9 @@ class CachePolicy:
     """What is cached, for how long, and how hard is searched.
 
     ``ttl_s`` holds unless the intent's rule (``intents``) or the request names another time.
+    Where no time was named, a stale answer is kept for ``stale_s`` more. Beyond ``max_entries`` (0
+    is no limit) the least used ones go. ``private`` says what becomes of requests that hold secrets
+    or personal data: ``encrypt`` leaves exact repeats and needs a store that seals.
     Requests above ``max_temperature`` are left alone. A search asks for ``top_k`` neighbours and,
     when none of them may be served, once more for ``top_k_wide``. Deadlines are per call, in
     seconds; ``backoff_s`` is the first pause after ``failures`` in a row.
@@ -19,6 +23,9 @@ class CachePolicy:
     semantic: bool = True
     ttl_s: float = 86_400.0
     intents: Mapping[str, IntentRule] = field(default_factory=lambda: SEED_RULES)
+    stale_s: float = 0.0
+    max_entries: int = 0
+    private: Private = "skip"
     max_temperature: float = 1.0
     top_k: int = 8
     top_k_wide: int = 32
@@ -39,6 +46,11 @@ class CachePolicy:
             return asked_s
         own_s = self.rule_of(intent).ttl_s
         return self.ttl_s if own_s is None else own_s
+
+    def stale_of(self, intent: str | None, asked_s: float | None) -> float:
+        """Return how long an answer is kept beyond its TTL; a time asked for is kept to."""
+        may_be = asked_s is None and self.rule_of(intent).may_be_stale
+        return self.stale_s if may_be else 0.0
 
 
 _DEFAULTS = IntentRule()

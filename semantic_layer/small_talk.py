@@ -71,11 +71,13 @@ def _bare_zh(clause: str) -> str:
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？；])|\n+|\s+[-–—]+\s+")
 
 
-def sentences(text: str) -> list[str]:
+@lru_cache(maxsize=8192)
+def sentences(text: str) -> tuple[str, ...]:
     """Divide a message into its sentences, in order; empty ones left out."""
-    return [part for part in (piece.strip() for piece in _SENTENCE.split(text)) if part]
+    return tuple(part for part in (piece.strip() for piece in _SENTENCE.split(text)) if part)
 
 
+@lru_cache(maxsize=16_384)
 def is_chatter(sentence: str) -> bool:
     """Say whether a sentence is small talk: nothing in it that an answer could turn on."""
     plain = normalise(sentence)
@@ -101,6 +103,7 @@ def _is_chatter_zh(plain: str) -> bool:
     return 2 * letters <= sum(char.isalpha() for char in plain)
 
 
+@lru_cache(maxsize=16_384)
 def is_empty(sentence: str) -> bool:
     """Say whether nothing of a sentence can matter: small talk, or a mere offer to help."""
     if is_chatter(sentence):

@@ -3,7 +3,7 @@
 A threshold is a precision: the score is a probability, so the threshold bounds the wrong share.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -17,6 +17,9 @@ PRIORS: Mapping[str, float] = MappingProxyType(
         "summarization": 0.90,
         "creative": 0.98,
         "general": 0.92,
+        "time_sensitive": 0.95,
+        "personal": 0.98,
+        "transactional": 0.98,
     }
 )
 PRIOR_BUDGET = 0.01
@@ -41,16 +44,19 @@ class Thresholds:
     trials: Mapping[str, Trial] = field(default_factory=dict)
 
     @classmethod
-    def within(cls, budget: float, own: Mapping[str, float] | None = None) -> "Thresholds":
+    def within(
+        cls, budget: float, own: Mapping[str, float] | None = None, more: Iterable[str] = ()
+    ) -> "Thresholds":
         """Return priors for a budget (0..1), the wrong share among served hits to aim at.
 
-        ``own`` are the budgets of intents that have another one. The priors are meant for
+        ``own`` are the budgets of intents that have another one, ``more`` the names of intents
+        beside the seed ones. The priors are meant for
         `PRIOR_BUDGET`; another budget moves each threshold's distance to certainty in proportion,
         so 0 admits equal texts only.
         """
-        of = own or {}
+        of, priors = own or {}, {**dict.fromkeys(more, DEFAULT_PRIOR), **PRIORS}
         return cls(
-            priors={i: _moved(prior, of.get(i, budget)) for i, prior in PRIORS.items()},
+            priors={i: _moved(prior, of.get(i, budget)) for i, prior in priors.items()},
             default=_moved(DEFAULT_PRIOR, budget),
         )
 

@@ -40,8 +40,10 @@ class EntryWriter:
         """
         now = self._clock()
         ttl_s = self._policy.ttl_of(miss.judgement.intent, control.ttl_s)
+        stale_s = self._policy.stale_of(miss.judgement.intent, control.ttl_s)
         if control.max_ttl_s is not None:
             ttl_s = min(ttl_s, control.max_ttl_s)
+            stale_s = min(stale_s, control.max_ttl_s - ttl_s)
         if ttl_s <= 0:
             return None
         entry = Entry(
@@ -52,7 +54,8 @@ class EntryWriter:
             model_fingerprint=query.model_fingerprint,
             answer=answer,
             created_at=now,
-            expires_at=now + ttl_s,
+            expires_at=now + ttl_s + stale_s,
+            fresh_until=now + ttl_s if stale_s > 0 else None,
             intent=miss.judgement.intent,
             scope=miss.scope,
             text=miss.text,
@@ -65,11 +68,11 @@ class EntryWriter:
         )
         await self._parts.put(entry)
         if miss.scope is not None and miss.embedding is not None and not exact_only:
-            await self._parts.upsert(_point(entry, miss.scope, miss.embedding))
+            await self._parts.upsert(point_of(entry, miss.scope, miss.embedding))
         return entry.entry_id
 
 
-def _point(entry: Entry, scope: str, vector: Vector) -> Point:
-    return Point(
-        entry.entry_id, entry.tenant, scope, entry.intent, entry.expires_at, entry.tags, vector
-    )
+def point_of(entry: Entry, scope: str, vector: Vector) -> Point:
+    """Return the entry's point, found while the entry is fresh."""
+    until = entry.expires_at if entry.fresh_until is None else entry.fresh_until
+    return Point(entry.entry_id, entry.tenant, scope, entry.intent, until, entry.tags, vector)

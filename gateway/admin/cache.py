@@ -22,7 +22,7 @@ from gateway.wire.completions import check_completion, is_completion
 from gateway.wire.directives import read_directives
 from gateway.wire.openai import check_chat
 from gateway.wire.validation import convert, decode_json, decode_object
-from semantic_layer import Selector, StoreUnavailable
+from semantic_layer import Selector, StoreUnavailable, TextTooLong
 
 ROUTE = "/admin/cache"
 HTTP = Request[Any, Any, Any]
@@ -36,7 +36,13 @@ _FIELDS = {
     "tag": "tag",
     "text": "text",
 }
+_NEAR = frozenset({"near", "radius"})
+_NEAR_SHOWN = 20
 _DELETE_BY = ("id", "tag", "model", "namespace", "tenant")
+
+
+class _Radius(Struct, frozen=True):
+    radius: Annotated[float, Meta(ge=0, le=1)]
 
 
 class Paging(Struct, frozen=True):
@@ -106,8 +112,10 @@ async def browse_entries(request: HTTP) -> dict[str, Any]:
 @delete("/cache/entries", status_code=200)
 async def invalidate_entries(request: HTTP) -> dict[str, Any]:
     """Remove the selected entries from all stores; ``dry_run=1`` only counts them."""
-    query = read_query(request, {*_DELETE_BY, "all", "dry_run"})
+    query = read_query(request, {*_DELETE_BY, *_NEAR, "all", "dry_run"})
     everything, dry_run = take_flag(query, "all"), take_flag(query, "dry_run")
+    if not _NEAR.isdisjoint(query):
+        return await _invalidate_near(parts_of(request.scope), query, dry_run=dry_run)
     if not query and not everything:
         raise BadRequest(f"select entries by {', '.join(_DELETE_BY)}, or all=1", param="all")
     selector = replace(_selector(query), everything=everything)
@@ -116,6 +124,29 @@ async def invalidate_entries(request: HTTP) -> dict[str, Any]:
     except StoreUnavailable as error:
         raise BackendUnavailable(str(error), code="store_unavailable") from error
     return {"deleted": count, "dry_run": dry_run}
+
+
+async def _invalidate_near(parts: Parts, query: dict[str, str], *, dry_run: bool) -> dict[str, Any]:
+    """Remove entries by the likeness of what they answer; the nearest are shown."""
+    text, radius = query.pop("near", None), query.pop("radius", None)
+    if text is None or radius is None:
+        missing = "near" if text is None else "radius"
+        raise BadRequest(f"{missing}: near and radius go together", param=missing)
+    asked = convert({"radius": radius}, _Radius, strict=False).radius
+    if not parts.settings.semantic.enabled:
+        raise BadRequest("near: semantic look-up is off", param="near")
+    selector = replace(_selector(query), everything=True)
+    try:
+        found = await parts.cache.near(text, asked, selector, dry_run=dry_run)
+    except TextTooLong as error:
+        raise BadRequest(f"near: {error}", param="near") from None
+    except StoreUnavailable as error:
+        raise BackendUnavailable(str(error), code="store_unavailable") from error
+    shown = [
+        {"entry": n.entry.entry_id, "similarity": round(n.similarity, 6), "text": n.entry.text}
+        for n in found[:_NEAR_SHOWN]
+    ]
+    return {"deleted": len(found), "dry_run": dry_run, "nearest": shown}
 
 
 async def _import(request: HTTP, parts: Parts, tree: Any) -> str:

@@ -22,6 +22,9 @@ def cache_headers(report: CacheReport) -> list[Header]:
         headers.append((b"x-strata-entry", report.entry_id.encode()))
     if report.age_s is not None:
         headers.append((b"age", b"%d" % max(0, int(report.age_s))))
+    if report.stale_s is not None:  # RFC 9211: a negative TTL is one that is over
+        headers.append((b"x-strata-stale", b"1"))
+        headers.append((b"cache-status", b"strata; hit; ttl=-%d" % int(report.stale_s)))
     if report.coalesced:
         headers.append((b"x-strata-coalesced", b"1"))
     headers += [(name.encode(), value.encode()) for name, value in report.allowance]

@@ -12,13 +12,13 @@ from gateway.answer import Answer
 from gateway.api.connection import headers_of, parts_of
 from gateway.api.text_api import Arrival, Asked, TextApi, answered_by
 from gateway.auth import Tenant
-from gateway.backends.base import Usage
+from gateway.backends.base import CountsTokens, Usage, Work
 from gateway.errors import BackendUnavailable, BadRequest, NotFound
 from gateway.kept_responses import Conversation, KeptResponse, KeptResponses
 from gateway.parts import Parts
 from gateway.wire.blame import Blame
 from gateway.wire.responses.answer import Drafts, ResponseOut, response_of
-from gateway.wire.responses.chat import chat_body
+from gateway.wire.responses.chat import chat_body, turns_of
 from gateway.wire.responses.events import ResponseStream
 from gateway.wire.responses.items import (
     REFERENCE,
@@ -92,10 +92,49 @@ async def decode(arrival: Arrival) -> Asked:
         await _dereferenced(item, f"input[{at}]", kept, tenant)
         for at, item in enumerate(input_items(request.input))
     ]
-    body, origins = chat_body(request, tree, before.items, items)
+    body, origins = await _fitting(arrival, request, tree, before.items, items)
     renderer = ResponsesRenderer(request, kept, arrival.tenant, before.ids, items)
     blame = Blame(_RENAMED, origins, "input")
     return Asked(request.model, body, renderer, bool(request.stream), request.strata, blame=blame)
+
+
+async def _fitting(
+    arrival: Arrival,
+    request: ResponsesRequest,
+    tree: dict[str, Any],
+    before: list[Item],
+    items: list[Item],
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the chat body, of the latest turns only where truncation is asked for and needed.
+
+    Models whose tokens we cannot count get the whole input.
+    """
+    whole = chat_body(request, tree, before, items)
+    found = arrival.parts.backends.find(request.model)
+    if request.truncation != "auto" or found is None:
+        return whole
+    backend, _ = found
+    if not isinstance(backend, CountsTokens):
+        return whole
+
+    async def fits(num_dropped: int) -> bool:
+        body, _ = chat_body(request, tree, before, items, num_dropped)
+        try:
+            return await backend.has_room(Work("", request.model, body, arrival.tenant.salt))
+        except (BadRequest, BackendUnavailable):
+            return True  # told when it is to be answered
+
+    if await fits(0):
+        return whole
+    cuts = turns_of([*before, *items])
+    low, high = 0, len(cuts) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if await fits(cuts[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    return chat_body(request, tree, before, items, cuts[low]) if cuts else whole
 
 
 async def _dereferenced(item: Item, where: str, kept: KeptResponses, tenant: str) -> Item:

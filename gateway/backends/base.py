@@ -184,6 +184,15 @@ class CountsTokens(Protocol):
         """
         ...
 
+    async def has_room(self, work: Work) -> bool:
+        """Say whether the prompt fits the model's context, and an answer of some length with it.
+
+        Raises:
+            BadRequest: the request cannot be served as it is.
+            BackendUnavailable: the model is not there to be asked.
+        """
+        ...
+
 
 @runtime_checkable
 class OpenBackend(Backend, Protocol):

@@ -52,19 +52,23 @@ class ChatTemplate:
         self.shows_tools = self.knows_tools and "tools" in variables
 
     def render(
-        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None
+        self,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]] | None = None,
+        *,
+        continued: bool = False,
     ) -> str:
-        """Write the prompt up to where the assistant speaks.
+        """Write the prompt up to where the assistant speaks, or goes on if ``continued``.
 
         Raises:
             BadRequest: the template refuses these messages.
         """
         try:
-            return self._template.render(
+            text = self._template.render(
                 messages=messages,
                 tools=tools or None,
                 documents=None,
-                add_generation_prompt=True,
+                add_generation_prompt=not continued,
                 **self._special_tokens,
             )
         except _FAULTS as error:
@@ -72,6 +76,16 @@ class ChatTemplate:
                 f"the model's chat template cannot render these messages: {error}",
                 param="messages",
             ) from error
+        return _open_ended(text, messages[-1]["content"]) if continued else text
+
+
+def _open_ended(text: str, last: str) -> str:
+    """Cut a rendered chat behind the text of its last message."""
+    kept = last.rstrip() or last
+    start = text.rfind(kept.lstrip())
+    if not kept or start < 0:
+        raise BadRequest("the model's chat template cannot be continued here", param="messages")
+    return text[: start + len(kept.lstrip())] + last[len(kept) :]
 
 
 class _Generation(jinja2.ext.Extension):

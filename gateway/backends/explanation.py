@@ -124,11 +124,14 @@ class Explainer:
 
     def _judged(self, found: Finding, prompt: Prompt, near: Nearest | None) -> "Finding | _Named":
         """Tell an edited conversation and a new message from an edited text."""
-        if found.cause not in ("edited_text", "never_seen"):
-            return found
         turns, seen = prompt.turns, () if near is None else near.seen.turns
         pairs = enumerate(zip(turns, seen, strict=False))
         common = next((i for i, (a, b) in pairs if a != b), min(len(turns), len(seen)))
+        if common < len(turns) - 1 and turns[common] in seen[common + 1 :]:
+            text = f"messages before message {common} ({prompt.roles[common]}) were dropped"
+            return _Named("edited_history", text)
+        if found.cause not in ("edited_text", "never_seen"):
+            return found
         behind = 0 if near is None else near.num_behind
         if common >= len(turns) - 1 and behind < MIN_BEHIND:
             return _Named("never_seen", "the last message is new")

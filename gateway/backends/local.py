@@ -17,6 +17,12 @@ from gateway.backends.base import Event, Final, Finish, ModelInfo, PartHealth, U
 from gateway.backends.calling_choice import CallingChoice
 from gateway.backends.choice import Choice
 from gateway.backends.explanation import Prompt
+from gateway.backends.legacy_functions import (
+    as_function_call,
+    in_older_words,
+    speaks_of_functions,
+    with_tools,
+)
 from gateway.backends.local_completions import LocalCompletions
 from gateway.backends.local_prefix import LocalPrefix
 from gateway.backends.merge import merge
@@ -115,9 +121,19 @@ class LocalBackend:
             BackendError: the engine is down, or broke (also after events were given).
         """
         generate = self._completions.stream if work.api == "completions" else self._chat
+        if speaks_of_functions(work.body):
+            generate = self._chat_with_functions
         async with aclosing(generate(work)) as events:
             async for event in events:
                 yield event
+
+    async def _chat_with_functions(self, work: Work) -> AsyncGenerator[Event, None]:
+        try:
+            async with aclosing(self._chat(with_tools(work))) as events:
+                async for event in events:
+                    yield as_function_call(event)
+        except BadRequest as error:
+            raise in_older_words(error) from error
 
     async def _chat(self, work: Work) -> AsyncGenerator[Event, None]:
         refuse_unsupported(work.body)
@@ -151,6 +167,18 @@ class LocalBackend:
         """
         return len((await self.read(work.body, work.salt)).token_ids)
 
+    async def has_room(self, work: Work) -> bool:
+        """Say whether the prompt fits, with a quarter of the context or the asked limit beside it.
+
+        Raises:
+            BadRequest: the request cannot be served as it is.
+            BackendUnavailable: the engine is not ready.
+        """
+        ready = await self._engine_ready()
+        asked = read_wish(work.body, vocab_size=ready.vocab_size, stop_ids=()).max_tokens
+        wanted = min(asked or self._default_max_tokens, ready.context_length // 4)
+        return await self.count_tokens(work) + wanted <= ready.context_length
+
     async def read(self, body: dict[str, Any], salt: bytes) -> Prompt:
         """Return the prompt that the model gets for a request.
 
@@ -158,6 +186,8 @@ class LocalBackend:
             BadRequest: the request cannot be served as it is.
         """
         refuse_unsupported(body)
+        if speaks_of_functions(body):
+            body = with_tools(Work("", "", body, salt)).body
         _, prompt = await self._in_thread(self._reader.read, body, salt)
         return prompt
 

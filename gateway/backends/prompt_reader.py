@@ -10,6 +10,7 @@ from gateway.backends.recent_prompts import digest_turns
 from gateway.backends.tokenizer import Tokenizer
 from gateway.backends.tool_format import FORMATS, ToolParserName, recognise
 from gateway.backends.tool_prompt import with_tools
+from gateway.errors import BadRequest
 
 
 class PromptReader:
@@ -38,7 +39,20 @@ class PromptReader:
         history = read_history(body.get("messages"), knows_tools=knows_tools)
         if plan.tools and not (template is not None and template.shows_tools):
             history = with_tools(history, plan.tools)
-        text = self.tokenizer.render(history, plan.tools)
+        text = self.tokenizer.render(history, plan.tools, continued=_is_continued(body, history))
         token_ids = self.generated.encode(salt, text)
         roles = tuple(str(message["role"]) for message in history)
         return plan, Prompt(text, token_ids, roles, digest_turns(history))
+
+
+def _is_continued(body: dict[str, Any], history: list[dict[str, Any]]) -> bool:
+    """Say whether the answer goes on with the last message, as vLLM and SGLang name it."""
+    if body.get("continue_final_message") is not True:
+        return False
+    last = history[-1]
+    if last["role"] != "assistant" or last.get("tool_calls") or not last["content"].strip():
+        raise BadRequest(
+            "continue_final_message needs a text of the assistant as the last message",
+            param="continue_final_message",
+        )
+    return True

@@ -55,8 +55,6 @@ def refuse_unsupported(body: dict[str, Any]) -> None:
     Raises:
         BadRequest: code ``unsupported``; names the field.
     """
-    if body.get("functions") and body.get("function_call") != "none":
-        raise _unsupported("functions")
     for name, neutral in _NEUTRAL.items():
         if body.get(name) not in (None, neutral):
             raise _unsupported(name)

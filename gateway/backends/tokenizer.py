@@ -74,11 +74,16 @@ class Tokenizer:
         return self.encode_rendered(self.render(messages, tools))
 
     def render(
-        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None
+        self,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]] | None = None,
+        *,
+        continued: bool = False,
     ) -> str:
         """Return the prompt's text; special tokens stand in it under their hidden names.
 
-        Only the template's own markup makes special tokens: one that a message spells stays text.
+        If ``continued``, the last message is the assistant's, who goes on with it. Only the
+        template's own markup makes special tokens: one that a message spells stays text.
 
         Raises:
             BadRequest: the model has no chat template, or it refuses the messages.
@@ -89,7 +94,9 @@ class Tokenizer:
             )
         shielded: list[str] = []
         text = self.template.render(
-            self._hidden.shield(messages, shielded), self._hidden.shield(tools, shielded)
+            self._hidden.shield(messages, shielded),
+            self._hidden.shield(tools, shielded),
+            continued=continued,
         )
         return self._hidden.unshield(self._hidden.hide(text), shielded)
 

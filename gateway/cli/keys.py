@@ -10,6 +10,7 @@ from gateway.cli.lazy import LazyGroup
 from gateway.cli.options import config_option, json_option, settings_of
 from gateway.cli.output import print_table
 from gateway.keys_file import (
+    EVERYBODY,
     KeysFileError,
     add_key,
     list_keys,
@@ -117,7 +118,10 @@ def limit(
     changes |= dict.fromkeys(name.replace("-", "_") for name in clear)
     if not changes:
         raise KeysFileError("nothing to change: name a limit, or --clear RULE")
-    kept = set_rules(_keys_file(config, path), tenant, changes)
+    file = _keys_file(config, path)
+    kept = set_rules(file, tenant, changes)
+    if tenant != EVERYBODY and all(row.tenant != tenant for row in list_keys(file)):
+        click.echo(f"note: tenant {tenant!r} has no key yet", err=True)
     _print_rules({tenant: kept}, as_json=as_json)
 
 

@@ -1,27 +1,41 @@
 """``strata lint``: what in a log of requests splits the prefixes that a cache could share."""
 
 import json
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 import msgspec
 
+from gateway.backends.tokenizer import Tokenizer
 from gateway.bundled import CHAT, prepare_model
 from gateway.cli.options import config_option, settings_of
 from gateway.cli.progress import Progress, narrated
 from gateway.engine_config import local_model_folder
 from gateway.hub import find_model
-from gateway.lint import Cache, Finding, LogReader, Report, as_sarif
+from gateway.lint import (
+    Cache,
+    Finding,
+    Fix,
+    LogReader,
+    PromptTokens,
+    Report,
+    as_sarif,
+    fix_file,
+    lint_file,
+)
 from gateway.settings import Settings
 
 TELL_EVERY_S = 2.0
 DEFAULT_BLOCKS = 1 << 17
 FAULTS, BAD_ROWS = 1, 2
+STDIN = "-"
 
 
 @click.command("lint")
@@ -33,6 +47,12 @@ FAULTS, BAD_ROWS = 1, 2
     "--kv-tokens",
     type=click.IntRange(min=1),
     help="Tokens that the predicted cache holds.  [default: 131,072 blocks]",
+)
+@click.option("--fix", is_flag=True, help="Write a mended copy and show what it is worth.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The mended copy.  [default: FILE with .mended before its suffix]",
 )
 @click.option(
     "--format",
@@ -48,28 +68,67 @@ def lint(
     model: str | None,
     block_size: int | None,
     kv_tokens: int | None,
+    output: Path | None,
     form: str,
     *,
+    fix: bool,
     as_json: bool,
 ) -> None:
     """Find what splits shared prefixes in the requests of FILE (- for standard input).
 
     Each line is an OpenAI or Anthropic request, {"request": …} as `strata export` writes it, a line
-    of a batch file, or a LangChain run. The exit code is 1 when there is a fault, else 2 when a
-    line is no request.
+    of a batch file, or a LangChain run. The exit code is 1 when there is a fault (with --fix: when
+    one is left), else 2 when a line is no request.
     """
+    if fix and (len(files) > 1 or (files[0] == STDIN and output is None)):
+        raise click.UsageError("--fix takes one FILE, and --output where that is -")
+    if output is not None and not fix:
+        raise click.UsageError("--output is where --fix writes")
     settings = settings_of(config)
     block_size = block_size or settings.local.block_size
     num_blocks = max(1, kv_tokens // block_size) if kv_tokens else DEFAULT_BLOCKS
     with narrated() as tell:
         cache = Cache(_model_folder(settings, model, tell), block_size, num_blocks)
-        with closing(LogReader(cache, _told(tell))) as reader:
-            for file in files:
-                reader.read(file, _lines(file))
-            report = reader.report()
-    _show(report, "json" if as_json else form)
-    if report.findings or report.bad:
-        raise SystemExit(FAULTS if report.findings else BAD_ROWS)
+        if fix:
+            report, fixed = _fix(cache, files[0], output, _told(tell))
+        else:
+            report, fixed = _lint(cache, files, _told(tell)), None
+    _show(report, fixed, "json" if as_json else form)
+    left = report if fixed is None else fixed.after
+    if left.findings or report.bad:
+        raise SystemExit(FAULTS if left.findings else BAD_ROWS)
+
+
+def _lint(cache: Cache, files: Iterable[str], told: Callable[[int], None]) -> Report:
+    with closing(LogReader(cache, told)) as reader:
+        for file in files:
+            reader.read(file, _lines(file))
+        return reader.report()
+
+
+def _fix(
+    cache: Cache, file: str, output: Path | None, told: Callable[[int], None]
+) -> tuple[Report, Fix]:
+    tokens = PromptTokens(Tokenizer(cache.model_path))
+    with _on_disk(file) as source:
+        written = output or source.with_name(f"{source.stem}.mended{source.suffix}")
+        try:
+            report = lint_file(cache, source, file, told, tokens)
+            return report, fix_file(cache, source, written, report, told, tokens)
+        except OSError as error:
+            raise click.UsageError(f"{error.filename}: {error.strerror}") from None
+
+
+@contextmanager
+def _on_disk(file: str) -> Iterator[Path]:
+    """Give a file that can be read again; what comes on standard input is kept meanwhile."""
+    if file != STDIN:
+        yield Path(file)
+        return
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as kept:
+        shutil.copyfileobj(sys.stdin.buffer, kept)
+        kept.flush()
+        yield Path(kept.name)
 
 
 def _told(tell: Progress) -> Callable[[int], None]:
@@ -98,7 +157,7 @@ def _model_folder(settings: Settings, model: str | None, tell: Progress) -> Path
 
 
 def _lines(file: str) -> Iterator[bytes]:
-    if file == "-":
+    if file == STDIN:
         yield from sys.stdin.buffer
         return
     try:
@@ -108,16 +167,18 @@ def _lines(file: str) -> Iterator[bytes]:
         raise click.UsageError(f"{file}: {error.strerror}") from None
 
 
-def _show(report: Report, form: str) -> None:
+def _show(report: Report, fixed: Fix | None, form: str) -> None:
     if form == "json":
-        click.echo(msgspec.json.encode(report))
+        figures = msgspec.to_builtins(report)
+        shown = figures if fixed is None else {**figures, "fix": msgspec.to_builtins(fixed)}
+        click.echo(json.dumps(shown, ensure_ascii=False))
     elif form == "sarif":
         click.echo(json.dumps(as_sarif(report, version("strata-gateway")), ensure_ascii=False))
     else:
-        click.echo("\n".join(_text(report)))
+        click.echo("\n".join([*_text(report), *(_fixed(report, fixed) if fixed else ())]))
 
 
-def _text(report: Report) -> Iterable[str]:
+def _text(report: Report) -> Iterator[str]:
     for bad in report.bad:
         yield f"{bad.file}:{bad.line}: {bad.message}"
     for finding in report.findings:
@@ -130,12 +191,22 @@ def _text(report: Report) -> Iterable[str]:
     yield f"{report.requests:,} requests, {report.prompt_tokens:,} tokens: {found}; {share}"
 
 
-def _finding(finding: Finding) -> Iterable[str]:
+def _finding(finding: Finding) -> Iterator[str]:
     at = finding.position
     name = f" ({finding.name})" if finding.name else ""
     token = "" if at.token is None else f", token {at.token}"
     yield f"{at.file}:{at.line}: {at.field} char {at.char}{token}: {finding.cause}{name}"
-    yield f"  {finding.detail}; met first at {finding.seen}"
+    yield f"  {' '.join(finding.detail.split())}; met first at {finding.seen}"
     cost = f"{finding.requests:,} requests, {finding.lost_per_1000:,} tokens per 1,000 requests"
     yield f"  costs: {cost}"
     yield f"  mend: {finding.mend}"
+
+
+def _fixed(report: Report, fixed: Fix) -> Iterator[str]:
+    yield ""
+    if fixed.diff:
+        yield fixed.diff
+    shares = f"hit share {report.hit_share:.1%} before, {fixed.after.hit_share:.1%} after"
+    yield f"{fixed.output}: {fixed.changed:,} requests changed; {shares}"
+    for finding in fixed.after.findings:
+        yield f"  left to its author: {finding.cause}, {finding.lost_per_1000:,} tokens per 1,000"

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from gateway.auth import PUBLIC
@@ -28,6 +28,7 @@ from semantic_layer import (
     LABELS,
     REJECTIONS,
     Follower,
+    IntentPolicies,
     Journal,
     SemanticCache,
     StoreUnavailable,
@@ -40,7 +41,8 @@ class EvidencePolicy:
 
     ``budget`` is the wrong share (0..1) that intents without their own are held to. Shares (0..1)
     are of semantic hits answered afresh, and of near-misses compared; each source gives
-    ``most_per_minute`` at most. ``judge`` is the model asked where words do not decide.
+    ``most_per_minute`` at most. ``judge`` is the model asked where words do not decide;
+    ``intents`` are the wishes for intents that hold where operators set none.
     """
 
     budget: float = 0.01
@@ -50,6 +52,7 @@ class EvidencePolicy:
     judge: str = NO_JUDGE
     requests_kept: int = 10_000
     texts: bool = True
+    intents: IntentPolicies = field(default_factory=IntentPolicies)
 
 
 class Evidence:
@@ -69,7 +72,7 @@ class Evidence:
         tenants: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._journal = journal
-        self.tuner = Tuner(policy.budget, cache.retune)
+        self.tuner = Tuner(policy.budget, cache.retune, policy.intents)
         self.intents = IntentDesk(journal, self.tuner.use_policies)
         self.requests = RequestLog(
             journal,

@@ -94,16 +94,10 @@ class IntentDesk:
 
     async def changes(self, intent: str | None, limit: int) -> list[Change]:
         """Return the latest changes, newest first; of one intent, or of all."""
-        found: list[Change] = []
-        before: int | None = None
-        while len(found) < limit:
-            rows = await self._journal.before(CHANGES, before, MAX_CHANGES)
-            if not rows:
-                break
-            before = rows[-1].seq
-            read = [change for row in rows if (change := _read_change(row.data))]
-            found += [change for change in read if intent in (None, change.intent)]
-        return found[:limit]
+        rows = await self._journal.before(CHANGES, None, MAX_CHANGES)
+        read = [change for row in rows if (change := _read_change(row.data))]
+        found = [change for change in read if intent in (None, change.intent)]
+        return sorted(found, key=lambda change: change.version, reverse=True)[:limit]
 
     def take(self, rows: Sequence[Row]) -> None:
         """Learn of policies, oldest first."""

@@ -11,14 +11,17 @@ Retune = Callable[[Thresholds, Mapping[str, float]], None]
 class Tuner:
     """Tells ``retune`` the thresholds and times to live, whole, whenever one of them changed.
 
-    ``budget`` (0..1) is that of the intents without one of their own. ``num_changes`` counts
-    what operators changed.
+    ``budget`` (0..1) is that of the intents without one of their own; ``settings`` are the wishes
+    that hold where operators set none. ``num_changes`` counts what operators changed.
     """
 
-    def __init__(self, budget: float, retune: Retune) -> None:
+    def __init__(
+        self, budget: float, retune: Retune, settings: IntentPolicies | None = None
+    ) -> None:
         self._budget = budget
         self._retune = retune
-        self._policies = IntentPolicies()
+        self._settings = settings or IntentPolicies()
+        self._policies = self._settings
         self._trials: Mapping[str, Trial] = {}
         self.calibration = Calibration({})
         self.num_changes = 0
@@ -32,12 +35,13 @@ class Tuner:
     def base(self) -> Thresholds:
         """The thresholds without anything learnt."""
         policies = self._policies
-        priors = Thresholds.within(self._budget, policies.budgets)
+        priors = Thresholds.within(self._budget, policies.budgets, self._settings.by_intent)
         return replace(priors, manual=policies.manual, off=policies.off)
 
     def use_policies(self, policies: IntentPolicies) -> None:
         """Take what operators set."""
-        self._policies = policies
+        by_intent = {**self._settings.by_intent, **policies.by_intent}
+        self._policies = IntentPolicies(by_intent)
         self.num_changes += 1
         self._apply()
 

@@ -2,6 +2,7 @@
 
 from gateway.lint.errors import LintError
 from gateway.lint.finding import BadRow, Finding, Position, Report
+from gateway.lint.fix import Fix, fix_file, lint_file
 from gateway.lint.hit_counter import Cache
 from gateway.lint.log_reader import LogReader
 from gateway.lint.sarif import as_sarif
@@ -11,10 +12,13 @@ __all__ = [
     "BadRow",
     "Cache",
     "Finding",
+    "Fix",
     "LintError",
     "LogReader",
     "Position",
     "PromptTokens",
     "Report",
     "as_sarif",
+    "fix_file",
+    "lint_file",
 ]

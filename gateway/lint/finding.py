@@ -44,7 +44,8 @@ class Position(msgspec.Struct, frozen=True):
 class Finding(msgspec.Struct, kw_only=True):
     """One fault: how many requests it split, and what that cost.
 
-    ``name`` tells more of the cause where words before it do, as ``session id``; ``seen`` is the
+    ``name`` tells more of the cause where words before it do, as ``session id``; ``label`` is what
+    stands before a value that changes, in its line, digits as ``#``; ``seen`` is the
     place of the prompt that was met first. ``lost_chars`` stand behind the split and could have
     been reused, in all requests; ``lost_tokens`` are as many, by the tokens of some of the prompts,
     and ``lost_per_1000`` those for each thousand requests of the log.
@@ -55,6 +56,7 @@ class Finding(msgspec.Struct, kw_only=True):
     detail: str
     mend: str
     role: str
+    label: str
     position: Position
     seen: str
     requests: int = 0

@@ -118,6 +118,7 @@ class Linter:
                 detail=judged.detail,
                 mend=MENDS[judged.cause],
                 role=turn.role,
+                label=site.label,
                 position=self._position(place, judged),
                 seen=split.nearest.place,
             )

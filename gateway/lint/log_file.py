@@ -22,10 +22,11 @@ class LogRow:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A line that is no request, and why."""
+    """A line that is no request, as it stands in the file, and why."""
 
     line: int
     message: str
+    text: bytes = b""
 
 
 def read_rows(lines: Iterable[bytes]) -> Iterator[LogRow | BadRow]:
@@ -44,8 +45,8 @@ def _row(number: int, text: bytes) -> LogRow | BadRow:
     try:
         row = _decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        return BadRow(number, f"not JSON: {error}")
-    return LogRow(number, row) if isinstance(row, dict) else BadRow(number, "not an object")
+        return BadRow(number, f"not JSON: {error}", text)
+    return LogRow(number, row) if isinstance(row, dict) else BadRow(number, "not an object", text)
 
 
 def _document(text: bytes) -> Iterator[LogRow | BadRow]:

@@ -1,7 +1,7 @@
 """Blocks of text in another order, such as retrieved chunks or worked examples. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 BlockOrder = Literal["retrieval_order", "few_shot_order", "line_order"]
@@ -11,7 +11,10 @@ LONG_BLOCK_CHARS = 120  # a paragraph like this is no rule of a list
 HEADER_CHARS = 160
 MAX_BLOCKS = 400
 
+Cut = Callable[[str], tuple[list[str], list[str]]]
+
 _PARAGRAPHS = re.compile(r"\n\s*\n|\n-{3,}\s*\n")
+_LINES = re.compile(r"\n")
 _RANK = re.compile(r"^\s*(?:[^\W\d]{1,16}\s*)?[\[(（【#第]?\s*\d{1,4}\s*[\])）】.:：、篇条]*\s*")
 _EXAMPLES = re.compile(
     r"examples?\b|beispiele?\b|exemples?\b|ejemplos?\b|exemplos?\b|esempi\w?\b|пример|示例|例子|"
@@ -31,8 +34,8 @@ _DOCUMENTS = re.compile(
 
 def block_order(here: str, cached: str, role: str) -> tuple[BlockOrder, int] | None:
     """Name the blocks that both texts hold in another order, and where they begin in ``here``."""
-    for cut in (_paragraphs, _lines):
-        ours, theirs = cut(here), cut(cached)
+    for cut in (cut_paragraphs, cut_lines):
+        ours, theirs = cut(here)[0], cut(cached)[0]
         moved = _moved([_plain(b) for b in ours], [_plain(b) for b in theirs])
         if moved:
             start = here.find(ours[moved[0]])
@@ -41,17 +44,33 @@ def block_order(here: str, cached: str, role: str) -> tuple[BlockOrder, int] | N
     return None
 
 
-def _paragraphs(text: str) -> list[str]:
-    return _PARAGRAPHS.split(text)[:MAX_BLOCKS]
+def cut_paragraphs(text: str) -> tuple[list[str], list[str]]:
+    """Cut at blank lines and rules; return the blocks and the gaps between them."""
+    return _cut(text, _PARAGRAPHS)
 
 
-def _lines(text: str) -> list[str]:
-    return text.split("\n")[:MAX_BLOCKS]
+def cut_lines(text: str) -> tuple[list[str], list[str]]:
+    """Cut at line ends; return the blocks and the gaps between them."""
+    return _cut(text, _LINES)
+
+
+def split_rank(block: str) -> tuple[str, str]:
+    """Part a block from the number of its rank, as in ``[3]``."""
+    found = _RANK.match(block)
+    end = found.end() if found is not None else 0
+    return block[:end], block[end:]
+
+
+def _cut(text: str, gap: re.Pattern[str]) -> tuple[list[str], list[str]]:
+    found = list(gap.finditer(text))[: MAX_BLOCKS - 1]
+    starts = [0, *(gap.end() for gap in found)]
+    ends = [*(gap.start() for gap in found), len(text)]
+    blocks = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    return blocks, [gap[0] for gap in found]
 
 
 def _plain(block: str) -> str:
-    """Return a block without the number of its rank."""
-    return _RANK.sub("", block, count=1).strip()
+    return split_rank(block)[1].strip()
 
 
 def _moved(ours: Sequence[str], theirs: Sequence[str]) -> list[int]:

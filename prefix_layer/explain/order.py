@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ Order = Literal["json_key_order", "json_format", "tool_order", "list_order", "li
 
 _MAX_STARTS = 2000
 _MIN_LINES = 2
+_MIN_SAME = 3  # lines that tell an order beside one that changed
 _decoder = json.JSONDecoder()
 
 
@@ -36,8 +38,34 @@ def _difference(a: _Value, b: _Value) -> Order | None:
     if a.value == b.value:
         return "json_format" if _dump(a.value) == _dump(b.value) else "json_key_order"
     if _unordered(a.value) != _unordered(b.value):
-        return None
+        return _changed_order(a.value, b.value)
     return "tool_order" if _holds_tools(a.value) else "list_order"
+
+
+def _changed_order(a: Any, b: Any) -> Order | None:
+    """Compare values that hold the same keys, or tools of the same names, but not the same data."""
+    if isinstance(a, list) and isinstance(b, list) and _holds_tools(a) and _holds_tools(b):
+        ours, theirs = ([_tool_name(tool) for tool in tools] for tools in (a, b))
+        return "tool_order" if ours != theirs and sorted(ours) == sorted(theirs) else None
+    keys = [list(_keys(value)) for value in (a, b)]
+    moved = keys[0] != keys[1] and sorted(keys[0]) == sorted(keys[1])
+    return "json_key_order" if moved else None
+
+
+def _keys(value: Any, path: str = "") -> Iterator[str]:
+    """Give the path of every key, in the order of the text."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield f"{path}/{key}"
+            yield from _keys(inner, f"{path}/{key}")
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from _keys(inner, f"{path}/{at}")
+
+
+def _tool_name(tool: dict[str, Any]) -> str:
+    named = tool.get("function", tool)
+    return str(named["name"])
 
 
 def _sequence_difference(ours: list[_Value], theirs: list[_Value]) -> Order | None:
@@ -53,7 +81,18 @@ def _line_difference(here: str, cached: str, start: int) -> Order | None:
     line_start = here.rfind("\n", 0, start) + 1
     a, b = (Counter(text[line_start:].split("\n")) for text in (here, cached))
     moved = [line for line in a if line.strip()]
-    return "line_order" if a == b and len(moved) >= _MIN_LINES else None
+    if len(moved) < _MIN_LINES:
+        return None
+    return "line_order" if a == b or _most_moved(here[line_start:], cached[line_start:]) else None
+
+
+def _most_moved(here: str, cached: str) -> bool:
+    """Say whether most lines are the same but follow each other otherwise, beside a changed one."""
+    ours, theirs = ([x for x in text.split("\n") if x.strip()] for text in (here, cached))
+    both = set(ours) & set(theirs)
+    if len(ours) != len(theirs) or len(both) < _MIN_SAME or len(both) < len(ours) - 1:
+        return False
+    return [line for line in ours if line in both] != [line for line in theirs if line in both]
 
 
 def _values(text: str) -> list[_Value]:

@@ -1,35 +1,51 @@
 """Pieces of text that change from one request to the next: times, ids, counters. Pure."""
 
 import re
+import unicodedata
 from typing import Literal
 
 Volatile = Literal["timestamp", "uuid", "identifier", "number"]
 
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|"
-    r"Sep(?:t(?:ember)?)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b\.?"
+    r"Sep(?:t(?:ember)?)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?|"
+    r"Januar|Jänner|Februar|März|Mär|Mai|Juni|Juli|Okt(?:ober)?|Dez(?:ember)?|"
+    r"janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre|"
+    r"enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|"
+    r"января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря)\b\.?"
 )
 _WEEKDAY = (
     r"\b(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?\b|"
-    r"(?:星期|周|礼拜)[一二三四五六日天]"
+    r"\b(?:Montag|Dienstag|Mittwoch|Donnerstag|Freitag|Samstag|Sonnabend|Sonntag)s?\b|"
+    r"\b(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)\b|"
+    r"\b(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo)\b|"
+    r"\b(?:понедельник|вторник|сред[аы]|четверг|пятниц[аы]|суббот[аы]|воскресенье)\b|"
+    r"(?:星期|周|週|礼拜|禮拜)[一二三四五六日天]|[月火水木金土日]曜日?"
 )
-_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_HAN = "〇零一二三四五六七八九十"
+_DAY = r"\d{1,2}(?:st|nd|rd|th|er|º)?\.?"
+_HAN = "〇零一二三四五六七八九十廿卅"
 _CLOCK = r"\d{1,2}[:：]\d{2}(?:[:：]\d{2}(?:[.,]\d+)?)?"
+_HAN_CLOCK = (
+    rf"[\d{_HAN}两]{{1,3}}\s?[时時点點](?:\s?[\d{_HAN}]{{1,3}}\s?分|[一三]刻|[半整钟鐘])?"
+    rf"(?:\s?[\d{_HAN}]{{1,3}}\s?秒)?"
+)
 _TIMES = (
     rf"\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?:[T ]{_CLOCK})?(?:Z|[+-]\d{{2}}:?\d{{2}})?",
     r"\b\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})\b",
     rf"{_CLOCK}(?:\s?[AaPp]\.?[Mm]\b\.?)?(?:Z|[+-]\d{{2}}:?\d{{2}})?",
     r"\b\d{1,2}\s?[AaPp]\.?[Mm]\b\.?",
     rf"\b{_MONTH}\s{_DAY}\b(?:,?\s\d{{4}})?",
-    rf"\b{_DAY}\s{_MONTH}(?:,?\s\d{{4}})?",
+    rf"\b{_DAY}\s(?:de\s)?{_MONTH}(?:,?\s(?:de\s)?\d{{4}})?",
+    rf"(?:{_CLOCK}|\b\d{{1,2}}(?:[.:]\d{{2}})?)\s?Uhr\b(?:\s\d{{1,2}}\b)?",
     rf"\b{_MONTH}\s\d{{4}}\b",
     rf"[\d{_HAN}]{{2,4}}\s?年(?:\s?[\d{_HAN}]{{1,3}}\s?月)?(?:\s?[\d{_HAN}]{{1,3}}\s?[日号])?",
     rf"[\d{_HAN}]{{1,3}}\s?月(?:\s?[\d{_HAN}]{{1,3}}\s?[日号])?",
     rf"[\d{_HAN}]{{1,3}}\s?[日号]",
-    rf"[\d{_HAN}]{{1,3}}\s?[时点](?:\s?[\d{_HAN}]{{1,3}}\s?分)?(?:\s?[\d{_HAN}]{{1,3}}\s?秒)?",
+    _HAN_CLOCK,
     rf"[\d{_HAN}]{{1,3}}\s?分\s?[\d{_HAN}]{{1,3}}\s?秒",
-    r"(?:上午|下午|中午|早上|晚上|凌晨)",
+    rf"初[{_HAN}]",
+    r"(?:上午|下午|中午|早上|晚上|凌晨|清晨|早晨|傍晚|夜里|午前|午後|午后)",
+    r"\b(?:morgens|vormittags|mittags|nachmittags|abends|nachts)\b",
     _WEEKDAY,
     r"\b1[4-9]\d{8}(?:\d{3})?(?:\.\d+)?\b",
 )
@@ -38,7 +54,17 @@ _IDENTIFIER = (
     r"(?<![\w-])(?=[\w-]*[0-9])(?=[\w-]*[A-Za-z])[A-Za-z0-9_-]{6,}(?![\w-])|"
     r"(?<!\w)(?=[A-Za-z]*[a-z][A-Z])[A-Za-z]{16,}(?!\w)"
 )
-_NUMBER = rf"\d+(?:[.,]\d+)*|[{_HAN}百千万两]+"
+_UNITS = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|"
+    r"eigh|nine)teen|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)"
+)
+_TENS = r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
+_WORDS = (
+    rf"\b(?:{_TENS}(?:[\s-]{_UNITS})?|{_UNITS}|zero|hundred|thousand|million)"
+    rf"(?:\s(?:and\s)?(?:{_TENS}(?:[\s-]{_UNITS})?|{_UNITS}|hundred|thousand|million))*\b|"
+    r"\b(?:zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf)\b"
+)
+_NUMBER = rf"\d+(?:[.,]\d+)*|[{_HAN}百千万两]+|(?i:{_WORDS})"
 _ANY = re.compile(
     f"(?P<uuid>{_UUID})|(?P<timestamp>{'|'.join(_TIMES)})|"
     f"(?P<identifier>{_IDENTIFIER})|(?P<number>{_NUMBER})"
@@ -58,7 +84,7 @@ def volatile_difference(here: str, cached: str) -> tuple[Volatile, str, str] | N
     if _ANY.sub("\0", here) != _ANY.sub("\0", cached):
         return None
     for a, b in zip(ours, theirs, strict=True):
-        if a[0] != b[0]:
+        if unicodedata.normalize("NFKC", a[0]) != unicodedata.normalize("NFKC", b[0]):
             return _kind(a, b), a[0], b[0]
     return None
 

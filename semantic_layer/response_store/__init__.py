@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from semantic_layer.response_store.base import Page, ResponseStore, Selector
 from semantic_layer.response_store.memory import MemoryResponseStore
+from semantic_layer.sealing import Sealer
 
 __all__ = ["MemoryResponseStore", "Page", "ResponseStore", "Selector", "open_response_store"]
 
@@ -15,6 +16,7 @@ def open_response_store(
     command_timeout_s: float = 1.0,
     max_connections: int = 32,
     on_reject: Callable[[str], None] | None = None,
+    sealer: Sealer | None = None,
 ) -> ResponseStore:
     """Return the store that ``url`` names: ``memory``, ``redis://``, ``rediss://``, ``unix://``.
 
@@ -35,4 +37,5 @@ def open_response_store(
         command_timeout_s=command_timeout_s,
         max_connections=max_connections,
         on_reject=on_reject,
+        sealer=sealer,
     )

@@ -93,6 +93,10 @@ class ResponseStore(Protocol):
         """Return the number of live entries."""
         ...
 
+    async def least_used(self, num: int) -> list[tuple[str, str]]:
+        """Return the tenant and id of so many entries that were used longest ago, about."""
+        ...
+
     async def sweep(self, now: float) -> int:
         """Drop index members whose entry has expired by ``now`` or is gone; return how many."""
         ...

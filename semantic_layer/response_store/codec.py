@@ -1,35 +1,39 @@
-"""The bytes of a stored entry: one format byte, then msgpack, compressed where that helps."""
+"""The bytes of a stored entry: one format byte, then msgpack, compressed where that helps.
+
+With a sealer these bytes are sealed as a whole, behind a format byte of its own.
+"""
 
 import msgspec
 import zstandard
 
 from semantic_layer.entry import Entry
 from semantic_layer.errors import EntryCorrupt
+from semantic_layer.sealing import Sealer, Unsealable, entry_place
 
 _PLAIN = b"\x01"
 _ZSTD = b"\x02"
+_SEALED = b"\x03"
 _LEVEL = 3
 _SMALLEST_BYTES = 256  # below this, compression gains less than its header costs
 _WORTHWHILE = 0.9  # of the plain size
 
 
-def encode_entry(entry: Entry) -> bytes:
-    """Return the entry's stored form."""
-    plain = msgspec.msgpack.encode(entry)
-    if len(plain) < _SMALLEST_BYTES:
-        return _PLAIN + plain
-    packed = zstandard.ZstdCompressor(level=_LEVEL).compress(plain)
-    if len(packed) > _WORTHWHILE * len(plain):
-        return _PLAIN + plain
-    return _ZSTD + packed
+def encode_entry(entry: Entry, sealer: Sealer | None = None) -> bytes:
+    """Return the entry's stored form, sealed where there is a sealer."""
+    value = _packed(msgspec.msgpack.encode(entry))
+    if sealer is None:
+        return value
+    return _SEALED + sealer.seal(value, entry_place(entry.tenant, entry.entry_id))
 
 
-def decode_entry(value: bytes) -> Entry:
-    """Return the entry of a stored form.
+def decode_entry(value: bytes, sealer: Sealer | None = None, place: str = "") -> Entry:
+    """Return the entry of a stored form; ``place`` is the `entry_place` it was read from.
 
     Raises:
-        EntryCorrupt: the bytes are not one of ours.
+        EntryCorrupt: the bytes are not one of ours, or sealed by a key that is not set.
     """
+    if value[:1] == _SEALED:
+        value = _opened(value[1:], sealer, place)
     kind, body = value[:1], value[1:]
     try:
         if kind == _ZSTD:
@@ -38,4 +42,22 @@ def decode_entry(value: bytes) -> Entry:
             raise EntryCorrupt(f"unknown format byte {kind!r}")
         return msgspec.msgpack.decode(body, type=Entry)
     except (msgspec.MsgspecError, zstandard.ZstdError) as error:
+        raise EntryCorrupt(str(error)) from error
+
+
+def _packed(plain: bytes) -> bytes:
+    if len(plain) < _SMALLEST_BYTES:
+        return _PLAIN + plain
+    packed = zstandard.ZstdCompressor(level=_LEVEL).compress(plain)
+    if len(packed) > _WORTHWHILE * len(plain):
+        return _PLAIN + plain
+    return _ZSTD + packed
+
+
+def _opened(sealed: bytes, sealer: Sealer | None, place: str) -> bytes:
+    if sealer is None:
+        raise EntryCorrupt("sealed, and no key is set")
+    try:
+        return sealer.open(sealed, place)
+    except Unsealable as error:
         raise EntryCorrupt(str(error)) from error

@@ -3,6 +3,7 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from semantic_layer.entry import Entry
 from semantic_layer.response_store.base import Page, Selector
@@ -65,6 +66,10 @@ class MemoryResponseStore:
         """Return the number of live entries."""
         now = self._clock()
         return sum(entry.expires_at > now for entry in self._entries.values())
+
+    async def least_used(self, num: int) -> list[tuple[str, str]]:
+        """Return the tenant and id of so many entries that were used longest ago."""
+        return list(islice(self._entries, num))
 
     async def sweep(self, now: float) -> int:
         """Drop the entries that expired by ``now``; return how many."""

@@ -25,18 +25,21 @@ from semantic_layer.response_store.base import Page, Selector
 from semantic_layer.response_store.codec import decode_entry, encode_entry
 from semantic_layer.response_store.cursor import Position, decode_cursor, encode_cursor
 from semantic_layer.response_store.keys import Keys, member_name, parse_member
+from semantic_layer.sealing import Sealer, entry_place
 
 _CHUNK = 64  # entries fetched at once while browsing
 _SCAN_LIMIT = 10_000  # members looked at for one page
 _SWEEP_RANKS = 500  # members looked at by one script call
 _SWEEP_BATCH = 64  # script calls in one round trip
 _EVICTED_AT_ONCE = 64
+_LEAST_SAMPLE = 32
 
 
 class RedisResponseStore:
     """A `ResponseStore` over ``redis://``, ``rediss://`` or ``unix://``.
 
-    ``on_reject`` is told why a stored value was read as absent: ``corrupt`` or ``misplaced``. TTLs
+    ``on_reject`` is told why a stored value was read as absent: ``corrupt`` or ``misplaced``.
+    Entries are sealed where there is a ``sealer``. TTLs
     are counted from this process's clock, and reads check ``expires_at``, so the server's clock
     does not matter.
     """
@@ -51,6 +54,7 @@ class RedisResponseStore:
         max_connections: int = 32,
         prefix: str = "strata",
         on_reject: Callable[[str], None] | None = None,
+        sealer: Sealer | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._connection = RedisConnection(
@@ -64,6 +68,7 @@ class RedisResponseStore:
         self._run, self._execute = self._connection.run, self._connection.execute
         self._keys = Keys(prefix)
         self._on_reject = on_reject
+        self._sealer = sealer
         self._clock = clock
         self._put = self._redis.register_script(scripts.PUT)
         self._unlink = self._redis.register_script(scripts.UNLINK)
@@ -88,7 +93,7 @@ class RedisResponseStore:
         keys, member = self._keys, member_name(entry.tenant, entry.entry_id)
         names = [keys.entry(entry.tenant, entry.entry_id), keys.registry, keys.expiry]
         names += self._indexes_by_creation(entry.tenant, entry.tags)
-        values: list[Any] = [encode_entry(entry), ttl_ms]
+        values: list[Any] = [encode_entry(entry, self._sealer), ttl_ms]
         values += [repr(entry.created_at), repr(entry.expires_at), member]
         try:
             await self._run(lambda: self._put(keys=names, args=values))
@@ -150,6 +155,24 @@ class RedisResponseStore:
         now = repr(self._clock())
         return int(await self._run(lambda: self._redis.zcount(self._keys.expiry, f"({now}", "inf")))
 
+    async def least_used(self, num: int) -> list[tuple[str, str]]:
+        """Return the tenant and id of so many entries that were used longest ago.
+
+        As Redis itself evicts, the longest idle of a sample; half of it are the oldest.
+        """
+        size = max(_LEAST_SAMPLE, 2 * num)
+        pipeline = self._redis.pipeline(transaction=False)
+        pipeline.zrange(self._keys.created, 0, size - 1)
+        pipeline.zrandmember(self._keys.created, size)
+        oldest, some = await self._execute(pipeline)
+        members = [parse_member(m.decode()) for m in dict.fromkeys([*oldest, *some])]
+        pipeline = self._redis.pipeline(transaction=False)
+        for tenant, entry_id in members:
+            pipeline.object("IDLETIME", self._keys.entry(tenant, entry_id))
+        idle = await self._execute(pipeline)
+        by_idle = sorted(zip(idle, members, strict=True), key=lambda pair: -(pair[0] or 0))
+        return [member for _, member in by_idle[:num]]
+
     async def sweep(self, now: float) -> int:
         """Drop entries expired by ``now`` and index members whose entry is gone."""
         removed = 0
@@ -174,7 +197,7 @@ class RedisResponseStore:
         if value is None:
             return None
         try:
-            entry = decode_entry(value)
+            entry = decode_entry(value, self._sealer, entry_place(tenant, entry_id))
         except EntryCorrupt:
             self._reject("corrupt")
             return None

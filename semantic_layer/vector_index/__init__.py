@@ -4,6 +4,7 @@ from pathlib import Path
 
 from semantic_layer.vector_index.base import (
     Neighbour,
+    Place,
     Point,
     Vector,
     VectorIndex,
@@ -16,6 +17,7 @@ from semantic_layer.vector_index.shared import PointFeed, SharedIndex
 __all__ = [
     "MemoryVectorIndex",
     "Neighbour",
+    "Place",
     "Point",
     "PointFeed",
     "SharedIndex",

@@ -33,6 +33,15 @@ class Neighbour:
     similarity: float
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry of any tenant near the asked vector. ``similarity`` is the cosine, -1..1."""
+
+    tenant: str
+    entry_id: str
+    similarity: float
+
+
 class VectorIndex(Protocol):
     """Finds entries by the likeness of their text, inside one tenant and scope.
 
@@ -48,6 +57,16 @@ class VectorIndex(Protocol):
         self, vector: Vector, *, tenant: str, scope: str, now: float, limit: int
     ) -> list[Neighbour]:
         """Return the nearest live points of this tenant and scope, most similar first."""
+        ...
+
+    async def near(
+        self, vector: Vector, least_similarity: float, tenant: str | None, limit: int
+    ) -> list[Place]:
+        """Return the points of any scope at least so similar, most similar first."""
+        ...
+
+    async def missing(self, tenant: str, entry_ids: Sequence[str]) -> list[str]:
+        """Return those of the ids that have no point here."""
         ...
 
     async def delete(self, tenant: str, entry_ids: Sequence[str]) -> None:

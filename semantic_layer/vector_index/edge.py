@@ -20,7 +20,7 @@ import qdrant_edge as engine
 
 from semantic_layer.errors import StoreUnavailable
 from semantic_layer.folder_lock import FolderLock
-from semantic_layer.vector_index.base import Neighbour, Point, Vector, point_id
+from semantic_layer.vector_index.base import Neighbour, Place, Point, Vector, point_id
 
 T = TypeVar("T")
 
@@ -85,6 +85,28 @@ class EdgeVectorIndex:
             live = engine.Filter(must=[place], must_not=[_expired_by(now)])
             hits = await self._nearest(vector, live, limit)
         return [Neighbour(hit.payload["entry_id"], max(-1.0, min(1.0, hit.score))) for hit in hits]
+
+    async def near(
+        self, vector: Vector, least_similarity: float, tenant: str | None, limit: int
+    ) -> list[Place]:
+        """Return the points of any scope at least so similar, most similar first."""
+        request = engine.QueryRequest(
+            query=engine.Query.Nearest(vector.tolist()),
+            filter=None if tenant is None else engine.Filter(must=[_is("tenant", tenant)]),
+            limit=limit,
+            score_threshold=least_similarity,
+            with_payload=["tenant", "entry_id"],
+        )
+        hits = await asyncio.to_thread(_guarded, lambda: self._shard.query(request))
+        return [Place(h.payload["tenant"], h.payload["entry_id"], h.score) for h in hits]
+
+    async def missing(self, tenant: str, entry_ids: Sequence[str]) -> list[str]:
+        """Return those of the ids that have no point here."""
+        ids = {str(point_id(tenant, entry_id)): entry_id for entry_id in entry_ids}
+        asked = [point_id(tenant, entry_id) for entry_id in entry_ids]
+        found = _guarded(lambda: self._shard.retrieve(asked, False, False))
+        there = {str(record.id) for record in found}
+        return [entry_id for id_, entry_id in ids.items() if id_ not in there]
 
     async def delete(self, tenant: str, entry_ids: Sequence[str]) -> None:
         """Forget these points; unknown ids are ignored."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from semantic_layer.vector_index.base import Neighbour, Point, Vector
+from semantic_layer.vector_index.base import Neighbour, Place, Point, Vector
 
 _Key = tuple[str, str]  # tenant, entry id
 _Place = tuple[str, str]  # tenant, scope
@@ -39,6 +39,24 @@ class MemoryVectorIndex:
         similarities = self._vectors[rows] @ np.asarray(vector, dtype=np.float32)
         best = np.argsort(-similarities, kind="stable")[:limit]
         return [self._neighbour(int(rows[i]), float(similarities[i])) for i in best]
+
+    async def near(
+        self, vector: Vector, least_similarity: float, tenant: str | None, limit: int
+    ) -> list[Place]:
+        """Return the points of any scope at least so similar, most similar first."""
+        keys = [key for key in self._rows if tenant in (None, key[0])]
+        rows = np.array([self._rows[key] for key in keys], dtype=np.intp)
+        similarities = self._vectors[rows] @ np.asarray(vector, dtype=np.float32)
+        best = np.argsort(-similarities, kind="stable")[:limit]
+        return [
+            Place(keys[i][0], keys[i][1], float(similarities[i]))
+            for i in best
+            if similarities[i] >= least_similarity
+        ]
+
+    async def missing(self, tenant: str, entry_ids: Sequence[str]) -> list[str]:
+        """Return those of the ids that have no point here."""
+        return [entry_id for entry_id in entry_ids if (tenant, entry_id) not in self._rows]
 
     async def delete(self, tenant: str, entry_ids: Sequence[str]) -> None:
         """Forget these points; unknown ids are ignored."""

@@ -10,7 +10,7 @@ from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException
 
 from semantic_layer.errors import StoreUnavailable
-from semantic_layer.vector_index.base import Neighbour, Point, Vector, point_id
+from semantic_layer.vector_index.base import Neighbour, Place, Point, Vector, point_id
 
 T = TypeVar("T")
 
@@ -62,6 +62,35 @@ class ServerVectorIndex:
             )
         )
         return [_neighbour(hit) for hit in reply.points]
+
+    async def near(
+        self, vector: Vector, least_similarity: float, tenant: str | None, limit: int
+    ) -> list[Place]:
+        """Return the points of any scope at least so similar, most similar first."""
+        wanted = None if tenant is None else models.Filter(must=[_is("tenant", tenant)])
+        reply = await self._run(
+            lambda: self._client.query_points(
+                self._collection,
+                query=vector.tolist(),
+                query_filter=wanted,
+                limit=limit,
+                score_threshold=least_similarity,
+                with_payload=["tenant", "entry_id"],
+            )
+        )
+        found = [(hit.payload or {}, hit.score) for hit in reply.points]
+        return [Place(payload["tenant"], payload["entry_id"], score) for payload, score in found]
+
+    async def missing(self, tenant: str, entry_ids: Sequence[str]) -> list[str]:
+        """Return those of the ids that have no point here."""
+        ids = {str(point_id(tenant, entry_id)): entry_id for entry_id in entry_ids}
+        records = await self._run(
+            lambda: self._client.retrieve(
+                self._collection, list(ids), with_payload=False, with_vectors=False
+            )
+        )
+        there = {str(record.id) for record in records}
+        return [entry_id for id_, entry_id in ids.items() if id_ not in there]
 
     async def delete(self, tenant: str, entry_ids: Sequence[str]) -> None:
         """Forget these points; unknown ids are ignored."""

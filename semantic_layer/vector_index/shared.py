@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from semantic_layer.errors import StoreUnavailable
-from semantic_layer.vector_index.base import Neighbour, Point, Vector, VectorIndex
+from semantic_layer.vector_index.base import Neighbour, Place, Point, Vector, VectorIndex
 
 PAUSE_S = 1.0
 START = "0-0"
@@ -72,6 +72,16 @@ class SharedIndex:
     ) -> list[Neighbour]:
         """Return the nearest live points of this tenant and scope, most similar first."""
         return await self._own.search(vector, tenant=tenant, scope=scope, now=now, limit=limit)
+
+    async def near(
+        self, vector: Vector, least_similarity: float, tenant: str | None, limit: int
+    ) -> list[Place]:
+        """Return the points of any scope at least so similar, most similar first."""
+        return await self._own.near(vector, least_similarity, tenant, limit)
+
+    async def missing(self, tenant: str, entry_ids: Sequence[str]) -> list[str]:
+        """Return those of the ids that have no point here."""
+        return await self._own.missing(tenant, entry_ids)
 
     async def delete(self, tenant: str, entry_ids: Sequence[str]) -> None:
         """Forget these points here."""

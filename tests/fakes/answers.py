@@ -51,6 +51,12 @@ INTERLEAVED = ended(
 )
 SILENT_CALL = ended(call(0, name="now"), reason="tool_calls")
 
+CITATION = {"url": "https://example.org", "title": "T", "start_index": 4, "end_index": 7}
+CITED = ended(
+    Delta(text="See [1]."),
+    Delta(extra={"annotations": [{"type": "url_citation", "url_citation": CITATION}]}),
+)
+
 ANSWERS = {
     "said": SAID,
     "cut": CUT,
@@ -63,5 +69,6 @@ ANSWERS = {
     "called twice": CALLED_TWICE,
     "interleaved": INTERLEAVED,
     "silent call": SILENT_CALL,
+    "cited": CITED,
 }
 STORED = set(ANSWERS) - {"filtered"}

@@ -47,6 +47,20 @@ def test_prompt_equals_transformers_when_rendered(source: str) -> None:
     assert ChatTemplate(source, special).render(CHAT) == expected
 
 
+@pytest.mark.parametrize("content", ["Once upon", " padded", "a\nb", "<|im_end|> x", "bye"])
+def test_prompt_equals_transformers_when_the_answer_has_begun(
+    bundled_chat_model: Path, content: str
+) -> None:
+    """The model goes on with a last message of the assistant, whatever stands in it."""
+    chat = [*CHAT, {"role": "assistant", "content": content}]
+    template = Tokenizer(bundled_chat_model).template
+    assert template is not None
+    (expected,), _ = render_jinja_template(
+        [chat], chat_template=template.source, continue_final_message=True
+    )
+    assert template.render(chat, continued=True) == expected
+
+
 @pytest.mark.parametrize("chat", [CHAT, CHAT[1:], CHAT[3:]])
 def test_ids_equal_transformers_when_the_model_is_bundled(
     bundled_chat_model: Path, chat: list[dict[str, Any]]

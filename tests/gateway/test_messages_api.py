@@ -47,6 +47,7 @@ BLOCKS = {
         {"type": "tool_use", "id": "call_1", "name": "time", "input": {"zone": 1}},
     ],
     "silent call": [{"type": "tool_use", "id": "call_0", "name": "now", "input": {}}],
+    "cited": [{"type": "text", "text": "See [1]."}],
 }
 STOPS = {
     "said": "end_turn",
@@ -56,6 +57,7 @@ STOPS = {
     "refused": "refusal",
     "filtered": "refusal",
     "thought": "end_turn",
+    "cited": "end_turn",
 }
 
 
@@ -211,7 +213,7 @@ async def test_error_of_the_backend_names_the_field_as_the_caller_wrote_it() -> 
         ("stop", "stop_sequences"),
         ("messages[0].content", "system"),
         ("messages[1].content", "messages[0].content"),
-        ("messages[2].tool_call_id", "messages[1].content[0]"),
+        ("messages[3].tool_call_id", "messages[2].content[0]"),
         ("messages", "messages"),
         ("max_completion_tokens", "max_tokens"),
         ("tools[3].function.parameters.properties", "tools[3].input_schema.properties"),
@@ -221,9 +223,9 @@ async def test_error_of_the_backend_names_the_field_as_the_caller_wrote_it() -> 
     ):
         error = ContextTooLong(f"{param} is wrong", param=param)
         result = {"type": "tool_result", "tool_use_id": "k"}
-        response = await faked(
-            error, system="S", messages=[HI, {"role": "user", "content": [result]}]
-        )
+        call = {"type": "tool_use", "id": "k", "name": "f", "input": {}}
+        turns = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+        response = await faked(error, system="S", messages=[HI, *turns])
         assert response.json()["error"]["message"] == f"{named} is wrong"
 
 

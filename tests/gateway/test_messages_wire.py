@@ -12,6 +12,9 @@ from semantic_layer import CacheQuery
 from semantic_layer.canonical import exact_key
 
 HI = {"role": "user", "content": "Hi"}
+CALL = {"type": "tool_use", "id": "k", "name": "f", "input": {}}
+CALLED: dict[str, Any] = {"role": "assistant", "content": [CALL]}
+RESULT = {"type": "tool_result", "tool_use_id": "k"}
 
 
 def asked(**fields: Any) -> dict[str, Any]:
@@ -119,7 +122,7 @@ def test_turns_become_chat_messages_when_they_hold_tools_and_thoughts() -> None:
                 {"type": "tool_result", "tool_use_id": "k", "content": "17"},
                 {
                     "type": "tool_result",
-                    "tool_use_id": "l",
+                    "tool_use_id": "k",
                     "is_error": True,
                     "content": [{"type": "text", "text": "no"}],
                 },
@@ -151,7 +154,7 @@ def test_turns_become_chat_messages_when_they_hold_tools_and_thoughts() -> None:
         {"role": "tool", "tool_call_id": "k", "content": "17"},
         {
             "role": "tool",
-            "tool_call_id": "l",
+            "tool_call_id": "k",
             "content": [{"type": "text", "text": "Error: "}, {"type": "text", "text": "no"}],
         },
         {
@@ -164,6 +167,23 @@ def test_turns_become_chat_messages_when_they_hold_tools_and_thoughts() -> None:
     ]
     assert len(read.origins) == len(read.body["messages"])
     check_chat(read.body)
+
+
+def test_results_may_come_in_two_turns_when_both_follow_their_calls() -> None:
+    """The user's turns in a row are one."""
+    both = {"role": "assistant", "content": [*CALLED["content"], {**CALL, "id": "l"}]}
+    results = [turn({**RESULT, "tool_use_id": id_})["messages"][0] for id_ in ("l", "k")]
+    body = translated(messages=[HI, both, *results])
+    assert [message.get("tool_call_id") for message in body["messages"]] == [None, None, "l", "k"]
+
+
+@pytest.mark.parametrize("content", ["1, 2,", [{"type": "text", "text": "1, 2,"}]])
+def test_answer_is_to_go_on_when_its_beginning_is_given(content: Any) -> None:
+    """A last turn of the assistant is no turn of the past: another request, in engines' words."""
+    body = translated(messages=[HI, {"role": "assistant", "content": content}])
+    assert body["continue_final_message"] is True
+    assert body["add_generation_prompt"] is False
+    assert "continue_final_message" not in translated(messages=[HI])
 
 
 def test_key_is_chats_when_the_meaning_is_equal() -> None:
@@ -256,9 +276,20 @@ def turn(*blocks: Any, role: str = "user") -> dict[str, Any]:
         (turn({"type": "tool_result", "tool_use_id": ""}), "messages[0].content[0].tool_use_id"),
         (turn({"type": "tool_result"}), "messages[0].content[0].tool_use_id"),
         (
-            turn({"type": "tool_result", "tool_use_id": "k", "content": [1]}),
-            "messages[0].content[0].content[0]",
+            {"messages": [HI, CALLED, *turn({**RESULT, "content": [1]})["messages"]]},
+            "messages[2].content[0].content[0]",
         ),
+        (turn(RESULT), "messages[0].content[0].tool_use_id"),
+        (
+            {"messages": [HI, CALLED, *turn({**RESULT, "tool_use_id": "other"})["messages"]]},
+            "messages[2].content[0].tool_use_id",
+        ),
+        ({"messages": [HI, CALLED, HI]}, "messages[1].content[0]"),
+        (
+            {"messages": [HI, CALLED, HI, {"role": "assistant", "content": "x"}]},
+            "messages[1].content[0]",
+        ),
+        ({"messages": [HI, {"role": "assistant", "content": "So "}]}, "messages[1].content"),
         (
             turn({"type": "tool_use", "id": "k", "name": "f"}, role="assistant"),
             "messages[0].content[0].input",

@@ -10,7 +10,7 @@ from openai.types.responses import Response
 
 from gateway.backends.base import Delta, Event, TokenLogprob, TopLogprob
 from gateway.errors import BackendError, BackendUnavailable, ContextTooLong
-from tests.fakes.answers import ANSWERS, SAID, STORED, TEXT, USAGE, ended
+from tests.fakes.answers import ANSWERS, CITATION, CITED, SAID, STORED, TEXT, USAGE, ended
 from tests.fakes.backends import FakeBackend
 from tests.fakes.gateway import MemoryGateway
 from tests.fakes.pipeline import FakePipeline
@@ -28,6 +28,7 @@ ITEMS = {
     "called twice": [("weather", '{"city": "Rome"}'), ("time", "{}")],
     "interleaved": [("weather", '{"city": "Rome"}'), ("time", '{"zone": 1}')],
     "silent call": [("now", "")],
+    "cited": [("output_text", "See [1].")],
 }
 REASONS = {"cut": "max_output_tokens", "filtered": "content_filter"}
 
@@ -104,6 +105,20 @@ async def test_stream_tells_everything_once_and_in_order(name: str) -> None:
             assert order[-2] == "content_part.done"
     starts = [event["output_index"] for event in stream if event["type"].endswith("item.added")]
     assert starts == list(range(len(ITEMS[name])))
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_sources_are_told_when_a_text_cites_them(is_new: bool) -> None:
+    """Chat's annotations, in this API's shape, as an event and in the item; also from the cache."""
+    async with MemoryGateway(FakeBackend(CITED)).client() as client:
+        if not is_new:
+            await client.post(URL, json=body())
+        stream = events(await client.post(URL, json=body(stream=True)))
+    (note,) = [each for each in stream if each["type"].endswith("annotation.added")]
+    expected = {"type": "url_citation", **CITATION}
+    assert (note["annotation"], note["annotation_index"]) == (expected, 0)
+    (item,) = stream[-1]["response"]["output"]
+    assert item["content"][0]["annotations"] == [expected]
 
 
 async def test_logprobs_come_with_the_text_when_they_are_included() -> None:

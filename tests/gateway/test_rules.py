@@ -88,6 +88,16 @@ def test_command_sets_and_clears_when_an_operator_asks(tmp_path: Path) -> None:
     assert run("rules") == changed
 
 
+def test_command_says_so_when_the_tenant_has_no_key(tmp_path: Path) -> None:
+    """A name that was mistyped is seen; rules may still come before the key."""
+    file = ("--file", str(tmp_path / "keys.toml"))
+    limit = ["keys", "limit", "acme", "--tokens-per-day", "9", *file]
+    assert "'acme' has no key" in CliRunner().invoke(strata, limit).stderr
+    CliRunner().invoke(strata, ["keys", "add", "acme", *file])
+    done = CliRunner().invoke(strata, limit)
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [

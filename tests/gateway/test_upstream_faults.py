@@ -1,6 +1,7 @@
 """What the upstream backend makes of servers that refuse, break off or stay silent."""
 
 import asyncio
+import dataclasses
 import socket
 from typing import Any
 
@@ -9,9 +10,15 @@ import pytest
 from gateway.backends.base import Delta
 from gateway.backends.upstream import Retries, Timeouts, UpstreamBackend
 from gateway.backends.upstream.policies import RoundRobin
-from gateway.errors import BackendError, BackendTimeout, BackendUnavailable, UpstreamStatus
+from gateway.errors import (
+    BackendError,
+    BackendTimeout,
+    BackendUnavailable,
+    UpstreamAuth,
+    UpstreamStatus,
+)
 from tests.fakes.upstream import DONE, Answer, FakeUpstream, Gate, event, refusal, streamed
-from tests.gateway.upstream_calls import Backends, answer_of, nowhere, received_before
+from tests.gateway.upstream_calls import Backends, answer_of, nowhere, received_before, work
 
 CUT_ANSWERS = {
     "cut after deltas": Answer(streamed(["a", "b"])[:3], ending="cut"),
@@ -79,6 +86,29 @@ async def test_refusal_is_relayed_when_the_upstream_answers_with_an_error(
     _, error = await received_before(UpstreamStatus, backend)
     assert (error.status, error.envelope()) == (429, body)
     assert error.headers == {"retry-after": "7", "x-ratelimit-limit-requests": "10"}
+
+
+@pytest.mark.parametrize("status", [401, 403, 407])
+async def test_own_key_is_named_when_the_upstream_refuses_it(
+    upstream: FakeUpstream, backend: UpstreamBackend, status: int
+) -> None:
+    """A client whose key is right is not told that it is wrong."""
+    upstream.script = lambda call: refusal(status, {"error": {"message": "Incorrect API key"}})
+    _, error = await received_before(UpstreamAuth, backend)
+    assert (error.status, error.code) == (502, "upstream_auth")
+    assert "gateway's key" in error.message
+
+
+async def test_refusal_is_relayed_when_the_key_was_the_clients(
+    upstream: FakeUpstream, backends: Backends
+) -> None:
+    """Who sends credentials for the upstream is told what it says of them."""
+    backend = backends(upstream.base_url, relay_headers=["Authorization"])
+    upstream.script = lambda call: refusal(401, {"error": {"message": "Incorrect API key"}})
+    asked = dataclasses.replace(work(), headers={"authorization": "Bearer mine"})
+    with pytest.raises(UpstreamStatus) as caught:
+        await anext(aiter(backend.stream(asked)))
+    assert caught.value.status == 401
 
 
 @pytest.mark.parametrize(

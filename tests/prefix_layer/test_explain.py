@@ -1,6 +1,7 @@
 """Each cause of a miss is named from the two texts alone, in English and Chinese."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,17 @@ TIMES = [
     ("时间：下午3点15分。", "时间：上午9点20分。"),
     ("当前时间：10：30：05。", "当前时间：10：30：07。"),
     ("日期：二〇二六年十一月二十九日。", "日期：二〇二六年十一月三十日。"),
+    ("Heute ist der 29. November 2026.", "Heute ist der 1. Dezember 2026."),
+    ("Stand: 29.11.2026, 10:30 Uhr.", "Stand: 30.11.2026, 9:05 Uhr."),
+    ("Es ist 10 Uhr 30.", "Es ist 11 Uhr 5."),
+    ("Heute ist Donnerstag,", "Heute ist Freitag,"),
+    ("Termin am 3. März,", "Termin am 4. Mai,"),
+    ("现在是晚上十点半，", "现在是早上八点整，"),
+    ("现在三点一刻。", "现在四点三刻。"),
+    ("现在是两点钟。", "现在是五点钟。"),
+    ("今天是腊月初八。", "今天是腊月初九。"),
+    ("Nous sommes le 3 février 2026.", "Nous sommes le 4 août 2026."),
+    ("Hoy es 3 de mayo de 2026.", "Hoy es 4 de junio de 2026."),
 ]
 UUIDS = [
     (
@@ -42,6 +54,10 @@ NUMBERS = [
     ("这是第 3 次请求。", "这是第 4 次请求。"),
     ("这是第三次请求。", "这是第四次请求。"),
     ("Price 12.50 now.", "Price 13.75 now."),
+    ("This is the third attempt.", "This is the fourth attempt."),
+    ("You have twenty-one credits left.", "You have twenty-two credits left."),
+    ("Use one hundred and five words.", "Use two hundred words."),
+    ("Nenne drei Gründe.", "Nenne fünf Gründe."),
 ]
 SPACES = [
     ("Answer in English. ", "Answer in English."),
@@ -59,6 +75,9 @@ FORMS = [
     ("（注）说明：", "(注)说明:"),
     ("说“你好”吧", '说"你好"吧'),
     ("ｃｏｄｅ １２", "code 12"),
+    ("日期：２０２６年１１月２９日", "日期：2026年11月29日"),
+    ("Date: ２０２６-１１-２９.", "Date: 2026-11-29."),
+    ("Time １０：３０ now", "Time 10:30 now"),
     ("It’s fine", "It's fine"),
     ("caf\u00e9 open", "cafe\u0301 open"),
     ("zero\u200bwidth here", "zerowidth here"),
@@ -135,6 +154,31 @@ def test_tool_order_is_named_when_each_tool_stands_on_its_line(wrap: str) -> Non
     found = find_cause("Tools:\n" + "\n".join(lines) + "\n.", "Tools:\n" + "\n".join(lines[::-1]))
     assert found is not None
     assert found.cause == "tool_order"
+
+
+@pytest.mark.parametrize(
+    ("cause", "here", "cached"),
+    [
+        ("json_key_order", 'Use {"a": 1, "b": "x"}.', 'Use {"b": "y", "a": 1}.'),
+        (
+            "json_key_order",
+            'P {"o": {"x": 1, "y": 2}, "z": 3}',
+            'P {"o": {"y": 2, "x": 1}, "z": 4}',
+        ),
+        ("tool_order", TOOLS, [tool("weather", strict="no"), TOOLS[0], TOOLS[2]]),
+        (
+            "line_order",
+            "- one a\n- two b\n- three c\n- now 5",
+            "- two b\n- one a\n- three c\n- now 6",
+        ),
+    ],
+)
+def test_order_is_named_when_a_value_changed_too(cause: str, here: Any, cached: Any) -> None:
+    """What stands in another order is named though something in it changed as well."""
+    ours, theirs = (text if isinstance(text, str) else json.dumps(text) for text in (here, cached))
+    found = find_cause(ours, theirs)
+    assert found is not None
+    assert found.cause == cause
 
 
 def test_other_causes_are_named_when_json_differs_in_more_than_order() -> None:

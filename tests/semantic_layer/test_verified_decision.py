@@ -6,8 +6,10 @@ import pytest
 
 from semantic_layer.decision import Decision, Found, Judge
 from semantic_layer.entry import Entry
-from semantic_layer.outcome import Hit, Miss
+from semantic_layer.histories import Fit
+from semantic_layer.outcome import Hit, Miss, Reason
 from semantic_layer.policy import CachePolicy
+from semantic_layer.remains import Doubt
 from semantic_layer.resources import load_json
 from semantic_layer.scorer import BUNDLED, Scorer
 from tests.fakes.house import House
@@ -134,3 +136,29 @@ async def test_long_text_is_refused_when_it_does_not_fit_the_verifier() -> None:
     assert decision.entry is None
     assert verifier.asked == []
     assert decision.judgement.reasons[-1].verdict == "skip"
+
+
+def in_other_words(*, refers: bool = True) -> Fit:
+    """Make the fit of two histories that say one thing in other words."""
+    doubt = Doubt("I ordered a kettle", "I bought a kettle", False, "ordered / bought")
+    return Fit(1.0, Reason("history", "pass"), (ASKED, ASKED), (), (doubt,), refers)
+
+
+@pytest.mark.parametrize(("score", "served"), [(0.97, True), (0.6, False)])
+async def test_history_in_other_words_is_for_the_verifier_when_the_messages_are_equal(
+    score: float, *, served: bool
+) -> None:
+    """Equal last messages are not enough: the least score of what came before counts."""
+    verifier = FakeVerifier({"I bought a kettle": score})
+    found = [Found(0.95, entry(ASKED), fit=in_other_words())]
+    decision = await Judge(SCORER, verifier=verifier).decide(ASKED, 0.9, found)
+    assert (decision.entry is not None) == served
+    assert verifier.asked == [["I bought a kettle"]]
+
+
+async def test_history_in_other_words_is_a_miss_when_there_is_no_verifier() -> None:
+    """Rules alone never call two wordings of a history the same."""
+    found = [Found(0.95, entry(ASKED), fit=in_other_words())]
+    decision = await Judge(SCORER).decide(ASKED, 0.9, found)
+    assert decision.entry is None
+    assert "no verifier" in decision.judgement.reasons[-1].detail

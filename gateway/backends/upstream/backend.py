@@ -121,7 +121,7 @@ class UpstreamBackend:
         begun = self._dispatch.opened(PATHS[work.api], content, headers, prefix_of(body))
         async with begun as exchange:
             if not exchange.response.is_success:
-                raise await exchange.refusal(self.name)
+                raise await exchange.refusal(self.name, headers)
             reader = ChunkReader(_num_choices(work))
             framing = _Whole() if exchange.is_whole else SseParser()
             async for chunk in exchange.chunks:

@@ -50,7 +50,7 @@ async def embed(
     sent = {**headers, "x-request-id": work.request_id}
     async with dispatch.opened(PATH, msgspec.json.encode(body), sent, Prefix()) as exchange:
         if not exchange.response.is_success:
-            raise await exchange.refusal(name)
+            raise await exchange.refusal(name, sent)
         text = b"".join([chunk async for chunk in exchange.chunks])
     try:
         answer = _decoder.decode(text)

@@ -1,7 +1,7 @@
 """One request to one address and the bytes of its answer as they arrive. Knows no retries."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import cast
 
@@ -9,9 +9,17 @@ import httpx
 
 from gateway.backends.upstream.refusal import envelope
 from gateway.backends.upstream.timeouts import Timeouts
-from gateway.errors import BackendError, BackendTimeout, BackendUnavailable, UpstreamStatus
+from gateway.errors import (
+    BackendError,
+    BackendTimeout,
+    BackendUnavailable,
+    UpstreamAuth,
+    UpstreamStatus,
+)
 
 RELAYED_HEADERS = ("retry-after", "x-ratelimit-")
+UNAUTHORISED = frozenset({401, 403, 407})
+CREDENTIALS = frozenset({"authorization", "x-api-key", "api-key"})
 MAX_ERROR_BYTES = 1 << 20
 DRAIN_S = 0.25
 
@@ -45,10 +53,16 @@ class Exchange:
                 async for _ in self.chunks:
                     pass
 
-    async def refusal(self, name: str) -> BackendError:
-        """Read the body of an answer that is no success; return it as an error."""
+    async def refusal(self, name: str, headers: Collection[str] = ()) -> BackendError:
+        """Read the body of an answer that is no success; return it as an error.
+
+        ``headers`` names those that were added for this client, in lower case. Unless its own
+        credentials are among them, it is not the client who is unauthorised.
+        """
         response, text = self.response, bytearray()
         status = response.status_code
+        if status in UNAUTHORISED and CREDENTIALS.isdisjoint(headers):
+            return UpstreamAuth(f"upstream {name} answered {status}: it refuses the gateway's key")
         if not response.is_error:
             return BackendError(f"upstream {name} answered {status}, which is no answer")
         with suppress(BackendError):

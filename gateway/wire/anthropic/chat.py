@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.wire.anthropic.content import Turns
+from gateway.wire.anthropic.order import check_results, is_prefilled
 from gateway.wire.anthropic.request import (
     MessagesRequest,
     PromptIn,
@@ -87,6 +88,7 @@ def _prompt(tree: dict[str, Any], request: PromptIn) -> tuple[dict[str, Any], Tu
             raise wrong(name, "is not supported here")
     turns = Turns()
     turns.system(tree.get("system"), "system")
+    check_results(tree["messages"])
     for at, message in enumerate(tree["messages"]):
         turns.add(message, f"messages[{at}]")
     body = {
@@ -95,6 +97,8 @@ def _prompt(tree: dict[str, Any], request: PromptIn) -> tuple[dict[str, Any], Tu
         if value is not None and name not in _TRANSLATED and name not in _DROPPED
     }
     body["messages"] = turns.messages
+    if is_prefilled(tree["messages"]):
+        body |= {"continue_final_message": True, "add_generation_prompt": False}
     if request.thinking is not None and request.thinking.type == "disabled":
         del body["thinking"]
     return body | _tools(request) | _output(request), turns

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from gateway.backends.base import Event, Final, Finish, Usage
-from gateway.blocks import Begin, BlockEvent, BlockReader, End, More
+from gateway.blocks import Begin, BlockEvent, BlockReader, End, More, Note
 from gateway.errors import StrataError
 from gateway.wire.anthropic.answer import MessageOut, UsageOut, stop_of
 from gateway.wire.anthropic.errors import anthropic_envelope
@@ -83,6 +83,8 @@ class MessageStream:
                 return self._indexed("content_block_start", content_block=_opening(event))
             case More():
                 return self._delta(event.text) if event.text else b""
+            case Note():  # Anthropic's citations name other sources than chat's annotations do
+                return b""
             case End():
                 return self._indexed("content_block_stop")
 

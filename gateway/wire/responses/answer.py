@@ -133,9 +133,16 @@ def part_of(block: Block) -> dict[str, Any]:
     return {
         "type": "output_text",
         "text": block.text,
-        "annotations": [],
+        "annotations": [annotation_of(each) for each in block.annotations],
         "logprobs": logprobs_of(block.logprobs),
     }
+
+
+def annotation_of(annotation: dict[str, Any]) -> dict[str, Any]:
+    """Return one of chat's annotations, which here has its fields beside its type."""
+    kind = str(annotation.get("type"))
+    inner = annotation.get(kind)
+    return {"type": kind, **inner} if isinstance(inner, dict) else annotation
 
 
 def logprobs_of(logprobs: Sequence[TokenLogprob]) -> list[dict[str, Any]]:

@@ -24,9 +24,21 @@ _DROPPED = frozenset(
     }
 )  # fmt: skip
 
+_INSTRUCTING = frozenset({"system", "developer"})
+
+
+def turns_of(items: Sequence[Item]) -> list[int]:
+    """Return where the user's turns after the first begin: an input may be cut there."""
+    starts = [at for at, item in enumerate(items) if item.get("role") == "user"]
+    return starts[1:]
+
 
 def chat_body(
-    request: ResponsesRequest, tree: dict[str, Any], before: Sequence[Item], items: Sequence[Item]
+    request: ResponsesRequest,
+    tree: dict[str, Any],
+    before: Sequence[Item],
+    items: Sequence[Item],
+    num_dropped: int = 0,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the chat body, and where each of its messages came from.
 
@@ -35,15 +47,18 @@ def chat_body(
         tree: its JSON.
         before: the items of the conversation it continues.
         items: its own input.
+        num_dropped: the oldest items to leave out, instructions aside.
 
     Raises:
         BadRequest: an item is malformed; names it.
     """
     history = History(request.instructions)
-    for item in before:
-        history.add(item, "previous_response_id")
+    told = [(item, "previous_response_id") for item in before]
     for at, item in enumerate(items):
-        history.add(item, f"input[{at}]" if isinstance(request.input, list) else "input")
+        told.append((item, f"input[{at}]" if isinstance(request.input, list) else "input"))
+    for at, (item, where) in enumerate(told):
+        if at >= num_dropped or item.get("role") in _INSTRUCTING:
+            history.add(item, where)
     body = {
         name: value
         for name, value in tree.items()

@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 
 from gateway.backends.base import Event, Final, Finish, Usage
-from gateway.blocks import Begin, Block, BlockEvent, BlockReader, End, More
+from gateway.blocks import Begin, Block, BlockEvent, BlockReader, End, More, Note
 from gateway.errors import StrataError
 from gateway.wire.responses.answer import (
     ITEM_KINDS,
     Drafts,
     ResponseOut,
+    annotation_of,
     item_of,
     logprobs_of,
     part_of,
@@ -94,6 +95,8 @@ class ResponseStream:
                 return self._close(is_last=False) + self._begin(event)
             case More():
                 return self._more(event)
+            case Note():
+                return b"".join(map(self._note, event.annotations))
             case End():
                 return b""
 
@@ -118,6 +121,13 @@ class ResponseStream:
             logprobs = logprobs_of(event.logprobs)
             return self._in_part(_DELTAS[block.kind], delta=event.text, logprobs=logprobs)
         return self._in_part(_DELTAS[block.kind], delta=event.text)
+
+    def _note(self, annotation: dict[str, Any]) -> bytes:
+        assert self._block is not None, "a text is cited after its beginning"
+        place = len(self._block.annotations)
+        self._block.annotations.append(annotation)
+        told = {"annotation_index": place, "annotation": annotation_of(annotation)}
+        return self._in_part("response.output_text.annotation.added", **told)
 
     def _close(self, *, is_last: bool) -> bytes:
         block = self._block

@@ -16,7 +16,7 @@ import os
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,10 @@ from semantic_layer import (
     Scorer,
     SemanticCache,
     ThreadedEmbedder,
+    ThreadedVerifier,
+    Verifier,
     load_encoder,
+    load_verifier,
 )
 from semantic_layer.bert_encoder import BertEncoder
 from tests.bench.bench_semantic import interval
@@ -39,19 +42,20 @@ from tests.bench.semantic.chats import ChatPair, Message, authored, is_fitting, 
 
 ANY = CacheControl()
 LONG = 70  # messages
+OpenCache = Callable[[], SemanticCache]
 
 
 def query(chat: Sequence[Message]) -> CacheQuery:
     return CacheQuery("t", "m", "f", {"model": "m", "messages": [dict(m) for m in chat]})
 
 
-def cache_of(embedder: ThreadedEmbedder, scorer: Scorer, **options: Any) -> SemanticCache:
+def cache_of(embedder: ThreadedEmbedder, scorer: Scorer, verifier: Verifier) -> SemanticCache:
     return SemanticCache(
         store=MemoryResponseStore(),
         index=MemoryVectorIndex(embedder.dim),
         embedder=embedder,
         scorer=scorer,
-        **options,
+        verifier=verifier,
     )
 
 
@@ -73,14 +77,14 @@ def share(name: str, hits: int, tries: int) -> str:
 
 
 async def measure(
-    name: str, pairs: list[ChatPair], embedder: ThreadedEmbedder, scorer: Scorer, *, show: bool
+    name: str, pairs: list[ChatPair], open_cache: OpenCache, *, show: bool
 ) -> dict[str, Any]:
     """Serve every pair both ways; print the shares by kind."""
     counts: dict[str, list[int]] = defaultdict(list)
     for pair in pairs:
         whys = []
         for stored, asked in ((pair.one, pair.other), (pair.other, pair.one)):
-            cache = cache_of(embedder, scorer)
+            cache = open_cache()
             whys.append(await served(cache, stored, asked))
         hit = "" in whys
         counts[pair.kind].append(hit)
@@ -118,9 +122,9 @@ def peers(pairs: list[ChatPair], encoder: BertEncoder) -> None:
             print(f"   peers, {rule:12} at {allowed:.0%} of traps:", share("same", hits, len(same)))
 
 
-async def times(embedder: ThreadedEmbedder, scorer: Scorer) -> dict[str, float]:
+async def times(open_cache: OpenCache) -> dict[str, float]:
     """Return the median milliseconds of a look-up, of one message and of a chat of 70."""
-    cache = cache_of(embedder, scorer)
+    cache = open_cache()
     medians = {}
     for name, num in (("one message", 1), (f"{LONG} messages", LONG + 1)):
         spent = []
@@ -149,9 +153,15 @@ def _line(place: int, number: int) -> str:
 
 async def main(sets: Path, *, show: bool, as_json: bool) -> None:
     """Measure all sets and the cost."""
-    encoder = load_encoder(prepare(default_models_dir(os.environ)).embedder_path)
+    base = prepare(default_models_dir(os.environ)).embedder_path
+    encoder = load_encoder(base)
     embedder = ThreadedEmbedder(encoder)
     scorer = await Scorer.matching(embedder)
+    verifier = ThreadedVerifier(load_verifier("bundled", base))
+
+    def open_cache() -> SemanticCache:
+        return cache_of(embedder, scorer, verifier)
+
     own = authored()
     groups = {
         "fitted on": [pair for pair in own if is_fitting(pair)],
@@ -160,12 +170,13 @@ async def main(sets: Path, *, show: bool, as_json: bool) -> None:
     path = sets / "conversation_pairs_dev.jsonl"
     if path.exists():
         groups["published"] = published(path)
-    lines = [await measure(n, p, embedder, scorer, show=show) for n, p in groups.items()]
+    lines = [await measure(n, p, open_cache, show=show) for n, p in groups.items()]
     for name, pairs in groups.items():
         print(name)
         peers(pairs, encoder)
-    spent = await times(embedder, scorer)
+    spent = await times(open_cache)
     print("p50 ms of a look-up:", {name: round(ms, 1) for name, ms in spent.items()})
+    await verifier.close()
     await embedder.close()
     if as_json:
         print(json.dumps({"sets": lines, "look_up_ms": spent}))

@@ -6,7 +6,7 @@ from typing import Any
 
 import anthropic
 
-from tests.contract.client import CHAT_MODEL
+from tests.contract.client import CHAT_MODEL, Client
 from tests.contract.conftest import Relay
 from tests.contract.sdks.vendors import MAX_TOKENS, Messages
 from tests.contract.stack import Stack
@@ -53,6 +53,52 @@ def test_stop_string_is_named_when_the_local_model_meets_it(stack: Stack, kind: 
             for message in (whole, final):
                 assert (message.stop_reason, message.stop_sequence) == ("stop_sequence", "Paris")
                 assert "Paris" not in message.content[0].text
+
+
+def test_answer_goes_on_when_the_last_turn_is_the_assistants(client: Client) -> None:
+    """What Messages is given as the beginning of an answer is not said again."""
+    turns = [
+        {"role": "user", "content": "Count from one to ten in digits."},
+        {"role": "assistant", "content": "1, 2, 3, 4, 5, 6,"},
+    ]
+    common = {"model": CHAT_MODEL, "max_tokens": 12, "temperature": 0, "messages": turns}
+    begun = client.http.post("/v1/messages", json=common).json()
+    assert begun["content"][0]["text"].startswith(" 7, 8")
+    chat = {**common, "continue_final_message": True, "add_generation_prompt": False}
+    again = client.http.post("/v1/chat/completions", json=chat)
+    assert again.headers["x-strata-cache"] == "exact"
+    new_turn = client.http.post("/v1/chat/completions", json=common).json()
+    assert not new_turn["choices"][0]["message"]["content"].startswith(" 7")
+    chat["messages"] = turns[:1]
+    refused = client.http.post("/v1/chat/completions", json=chat)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (
+        400,
+        "continue_final_message",
+    )
+
+
+def test_oldest_turns_are_dropped_when_truncation_is_automatic(client: Client) -> None:
+    """Responses over the context: refused by default, cut at a user's turn where that is asked."""
+    long = [
+        {"role": role, "content": f"pebble {at} " * 700}
+        for at in range(4)
+        for role in ("user", "assistant")
+    ]
+    items = [{"role": "developer", "content": "Be short."}, *long]
+    items.append({"role": "user", "content": "Say hi."})
+    body = {"model": CHAT_MODEL, "input": items, "max_output_tokens": 4, "temperature": 0}
+    refused = client.http.post("/v1/responses", json=body)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (
+        400,
+        "context_length_exceeded",
+    )
+    cut = client.http.post("/v1/responses", json={**body, "truncation": "auto"})
+    assert cut.status_code == 200, cut.text
+    read = cut.json()
+    assert read["truncation"] == "auto"
+    assert 4_000 < read["usage"]["input_tokens"] < 8_192
+    short = {**body, "input": items[-1:], "truncation": "auto"}
+    assert client.http.post("/v1/responses", json=short).json()["usage"]["input_tokens"] < 60
 
 
 def test_tokens_are_counted_as_they_are_used(stack: Stack) -> None:

@@ -31,8 +31,6 @@ def test_errors_are_the_sdks_own(
     sdk = anthropic if kind is Messages else openai
     for status, error in (
         (400, sdk.BadRequestError),
-        (401, sdk.AuthenticationError),
-        (403, sdk.PermissionDeniedError),
         (429, sdk.RateLimitError),
         (500, sdk.InternalServerError),
     ):
@@ -40,6 +38,18 @@ def test_errors_are_the_sdks_own(
         upstream.script = lambda _, said=(status, body): refusal(*said, retry_after="0")
         with pytest.raises(error, match=f"no {status}"):
             getattr(relayed, mode)(f"Say {uuid.uuid4()}")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_callers_key_is_not_blamed_when_the_upstream_refuses_ours(
+    relayed: Any, kind: Any, upstream: FakeUpstream, status: int
+) -> None:
+    """Only the operator can mend it: a 502 that says so, and no client throws its key away."""
+    upstream.script = lambda _: refusal(status, {"error": {"message": "Incorrect API key"}})
+    error = (anthropic if kind is Messages else openai).InternalServerError
+    with pytest.raises(error, match="refuses the gateway's key") as caught:
+        relayed.ask(f"Say {uuid.uuid4()}")
+    assert caught.value.status_code == 502
 
 
 def test_cut_answer_is_an_error_and_leaves_nothing(
