@@ -6,6 +6,9 @@ from typing import Literal
 from gateway.lint.turn import Turn
 from prefix_layer import find_cause, first_edit
 
+GRAM = 3  # characters
+MIN_ALIKE = 0.4  # share of common grams by which a message is the same one, edited
+SURE_RUN = 4  # turns that two different tasks don't have in common by chance
 MIN_RUN = 2  # turns that go on alike make two prompts one conversation
 
 
@@ -36,7 +39,9 @@ def edited_history(
     if found is None:
         return None
     if found.num_kept == 0 or found.num_gone > 1:
-        return _left_out(found, theirs[at].role)
+        asked_before = any(turn.role == "user" for turn in ours[:at])
+        is_sure = found.num_kept == 0 or asked_before or len(found.run) >= SURE_RUN
+        return _left_out(found, theirs[at].role) if is_sure else None
     return _edited(ours, theirs, found)
 
 
@@ -72,6 +77,12 @@ def _edited(
     if cause is None or edit is None:
         start = min(len(here.text), len(cached.text))
         return EditedHistory("edited", f"{which} is longer or shorter than it was", start)
-    if cause.cause == "never_seen" and not asked_before:
+    is_sure = asked_before and (here.role != "user" or len(found.run) >= MIN_RUN)
+    if not is_sure and not _alike(here.text, cached.text):
         return None
     return EditedHistory("edited", f"{which} was edited: {cause.detail}", edit.start)
+
+
+def _alike(a: str, b: str) -> bool:
+    ours, theirs = ({text[i : i + GRAM] for i in range(len(text) - GRAM + 1)} for text in (a, b))
+    return len(ours & theirs) >= MIN_ALIKE * len(ours | theirs)

@@ -17,6 +17,7 @@ STATIC = ("system", TOOLS, "prompt")
 MIN_MOVED = 2
 MIN_EXAMPLES = 4
 SHOWN_CHARS = 60
+MAX_EDIT_CHARS = 80  # of a user's message; more is another content
 _TEXTUAL = ("edited_text", "never_seen", "line_order", "list_order")
 _COUNTED = ("number", "identifier")  # may be the ranks of chunks
 
@@ -71,9 +72,9 @@ def _of_texts(here: Turn, cached: Turn, at: int) -> Judged | None:
     moved = _template(here, cached, found, edit, at) or _order(here, cached, found, edit, at)
     if moved is not None:
         return moved
-    if found.cause == "never_seen" or (
-        found.cause == "edited_text" and not _goes_on(here, cached, edit.start)
-    ):
+    if found.cause == "never_seen":
+        return None
+    if found.cause == "edited_text" and not _is_edited(here, cached, edit):
         return None
     char = edit.start
     if found.piece:
@@ -109,6 +110,12 @@ def _tools_moved(here: Turn, cached: Turn) -> bool:
     ours, theirs = here.text.split("\n"), cached.text.split("\n")
     both = set(ours) & set(theirs)
     return [tool for tool in ours if tool in both] != [tool for tool in theirs if tool in both]
+
+
+def _is_edited(here: Turn, cached: Turn, edit: Edit) -> bool:
+    """Tell an edit from another content, such as another chunk at the same rank."""
+    is_short = max(len(edit.here), len(edit.cached)) <= MAX_EDIT_CHARS
+    return (is_short or here.role in STATIC) and _goes_on(here, cached, edit.start)
 
 
 def _goes_on(here: Turn, cached: Turn, start: int) -> bool:
