@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from gateway.errors import BadRequest
 from gateway.layout.chunks import Chunk
 from gateway.layout.request import order_tools, with_documents
-from gateway.settings import LayoutSettings
+from gateway.setting_sections import LayoutSettings
 from gateway.wire.directives import StrataField
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from gateway.backends.local import LocalBackend
 from gateway.errors import BadRequest, StrataError
 from gateway.laid_out import lay_out
-from gateway.settings import LayoutSettings
+from gateway.setting_sections import LayoutSettings
 from gateway.wire.openai import check_chat
 from gateway.wire.validation import decode_object
 

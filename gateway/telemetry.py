@@ -11,7 +11,7 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from gateway.access_log import JsonLines, WriteLine, write_nothing, write_to_console
-from gateway.settings import LogSettings
+from gateway.setting_sections import LogSettings
 
 _CHATTY = ("httpx", "httpcore", "filelock", "urllib3", "sentence_transformers", "transformers")
 

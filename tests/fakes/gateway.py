@@ -22,7 +22,8 @@ from gateway.parts import Parts
 from gateway.pipeline import Pipeline
 from gateway.quotas import Quotas
 from gateway.record import RequestRecord
-from gateway.settings import LogSettings, Settings
+from gateway.setting_sections import LogSettings
+from gateway.settings import Settings
 from gateway.stats import TrafficStats
 from gateway.write_back import WriteBack
 from semantic_layer import (

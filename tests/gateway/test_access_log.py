@@ -11,7 +11,8 @@ import structlog
 
 from gateway.auth import KeyRing
 from gateway.keys_file import add_key
-from gateway.settings import LogSettings, Settings
+from gateway.setting_sections import LogSettings
+from gateway.settings import Settings
 from gateway.telemetry import configure_logging
 from tests.fakes.backends import FakeBackend, whole
 from tests.fakes.gateway import MemoryGateway

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from gateway.errors import BadRequest
 from gateway.laid_out import lay_out
 from gateway.layout import canonical_json
-from gateway.settings import LayoutSettings, Settings
+from gateway.setting_sections import LayoutSettings
+from gateway.settings import Settings
 from gateway.wire.openai import check_chat
 from tests.fakes.backends import FakeBackend, whole
 from tests.fakes.gateway import QUIET, MemoryGateway
