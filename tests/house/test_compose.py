@@ -1,8 +1,6 @@
 """The stack's files agree with each other and with the code."""
 
-import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,10 @@ import pytest
 import yaml
 
 from gateway.app import create_app
-from gateway.metrics import Metrics
 from gateway.settings import load_settings
+from tests.house.programs import accepted, needed
 
 ROOT = Path(__file__).parents[2]
-DASHBOARD = ROOT / "deploy/grafana/dashboards/strata.json"
 PORTS = {"gateway": 8000, "gateway-gpu": 8000, "redis": 6379, "qdrant": 6333}
 
 Tree = dict[str, Any]
@@ -35,14 +32,6 @@ def dockerfile() -> str:
 @pytest.fixture(scope="module")
 def image_environment(dockerfile: str) -> dict[str, str]:
     return dict(re.findall(r"\b(STRATA_\w+)=(\S+)", dockerfile))
-
-
-def needed(program: str) -> str:
-    """Return the program's path; the test is left out, by name, where it is not installed."""
-    path = shutil.which(program)
-    if path is None:
-        pytest.skip(f"{program} is not installed")
-    return path
 
 
 @pytest.mark.parametrize("profile", [[], ["--profile", "gpu"]], ids=["default", "gpu"])
@@ -139,31 +128,11 @@ def test_the_scrape_configuration_is_accepted_when_prometheus_reads_it(compose: 
     (source,) = job["dns_sd_configs"]
     assert set(source["names"]) <= set(compose["services"])
     assert source["port"] == PORTS["gateway"]
-    command = [needed("promtool"), "check", "config", str(path)]
-    result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    assert result.returncode == 0, result.stdout + result.stderr
+    accepted("promtool", "check", "config", str(path))
 
 
-def test_every_panel_shows_a_metric_the_gateway_has() -> None:
-    """A renamed metric would leave a panel empty without a word."""
-    panels = json.loads(DASHBOARD.read_text())["panels"]
-    expressions = " ".join(target["expr"] for panel in panels for target in panel["targets"])
-    shown = set(re.findall(r"\bstrata_\w+", expressions))
-    source = Path(ROOT / "gateway/metrics.py").read_text()
-    known = set(re.findall(r"# TYPE (\w+)", Metrics().render().decode()))
-    known |= set(re.findall(r'"(strata_\w+)"', source))
-    for name in shown:
-        assert name in known or re.sub(r"_(total|bucket)$", "", name) in known, name
-
-
-def test_grafana_finds_the_source_its_panels_name(compose: Tree) -> None:
-    """Source and dashboards are provisioned where Grafana looks for them."""
-    provisioning = ROOT / "deploy/grafana/provisioning"
-    sources = yaml.safe_load((provisioning / "datasources/prometheus.yml").read_text())
-    panels = json.loads(DASHBOARD.read_text())["panels"]
-    uids = {panel["datasource"]["uid"] for panel in panels}
-    assert uids == {source["uid"] for source in sources["datasources"]}
-    assert sources["datasources"][0]["url"] == "http://prometheus:9090"
-    provider = yaml.safe_load((provisioning / "dashboards/strata.yml").read_text())["providers"][0]
-    mounts = dict(m.split(":")[:2] for m in compose["services"]["grafana"]["volumes"])
-    assert provider["options"]["path"] == mounts["./deploy/grafana/dashboards"]
+def test_prometheus_gets_the_rules_its_configuration_names(compose: Tree) -> None:
+    """Beside the configuration, as on disk."""
+    mounts = dict(m.split(":")[:2] for m in compose["services"]["prometheus"]["volumes"])
+    for name in yaml.safe_load((ROOT / "deploy/prometheus.yml").read_text())["rule_files"]:
+        assert mounts[f"./deploy/{name}"] == f"/etc/prometheus/{name}"
