@@ -160,11 +160,15 @@ class Judge:
         if veto is not None:
             return _Weighed(found, 0.0, (*before, veto))
         reasons = (*before, Reason("guards", "pass"))
-        if says_nearly_the_same(comparison):
+        if says_nearly_the_same(comparison) and not self._may_be_turned(comparison):
             score = self._scorer.score(found.similarity, comparison)
             if says_the_same(comparison) or score >= threshold:
                 return _settled(found, score, reasons)
         return _Weighed(found, 0.0, reasons, _Open(((asked, stored), *_doubts(found)), comparison))
+
+    def _may_be_turned(self, comparison: Comparison) -> bool:
+        """Say whether words stand elsewhere, which a verifier can read and rules cannot."""
+        return self._verifier is not None and comparison.order != "same"
 
     def _hindrance(self, text: str, stored: str, found: Found) -> Reason | None:
         """Return why two texts need not even be compared."""

@@ -166,8 +166,12 @@ async def measure(options: argparse.Namespace) -> None:
         "authored, crossed": crossed_sets(options.most),
         **measured_sets(options.sets, options.most),
     }
+    _say(options, "thresholds:", {f"{share:.0%}": round(cut, 4) for share, cut in cuts.items()})
+    _say(options, *lines)
     for name, pairs in sets.items():
-        lines += lines_of(name, await scored(pairs, judge, encoder), cuts)
+        found = lines_of(name, await scored(pairs, judge, encoder), cuts)
+        _say(options, *found)
+        lines += found
     texts = list(dict.fromkeys(each.pair.one for each in sets["quora_held_out"]))
     costs = await verifier_medians(verifier, sets["quora_held_out"]) if verifier else {}
     stages = await stage_medians(texts, encoder, scorer, verifier, options.entries)
@@ -183,10 +187,13 @@ async def measure(options: argparse.Namespace) -> None:
             )
         )
         return
-    print("thresholds:", {f"{share:.0%}": round(cut, 4) for share, cut in cuts.items()})
-    print("\n".join(map(str, lines)))
     print("verifier p50 ms:", {name: round(ms, 1) for name, ms in costs.items()})
     print(f"p50 ms by stage, {options.entries} entries, c=1:", _rounded(stages))
+
+
+def _say(options: argparse.Namespace, *said: object) -> None:
+    if not options.json:
+        print(*said, sep="\n", flush=True)
 
 
 def _rounded(times: dict[str, float]) -> dict[str, float]:
