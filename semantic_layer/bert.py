@@ -19,6 +19,7 @@ from semantic_layer.mapped_tensor import WeightFile
 Tensors = dict[str, torch.Tensor]
 _BATCH_HINT = 16  # rows the packed layout is tuned for: the tokens of one short question
 _TOLERANCE = 1e-3
+_HALF_TOLERANCE = 0.02  # of the largest number
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,45 +46,64 @@ class BertShape:
         )
 
 
-class Linear:
-    """A linear layer, packed for oneDNN where that gives the same numbers, plain elsewhere."""
+def has_fast_half() -> bool:
+    """Say whether this CPU multiplies bfloat16 natively, in about half the time of float32."""
+    try:
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())  # noqa: SLF001 - no public name
+    except (AttributeError, RuntimeError):
+        return False
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor) -> None:
+
+class Linear:
+    """A linear layer, packed for oneDNN where that gives the same numbers, plain elsewhere.
+
+    ``half`` multiplies in bfloat16 where the CPU does so natively: within about 1%.
+    """
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor, *, half: bool = False) -> None:
+        self._half = half and has_fast_half()
         self._weight, self._bias = weight.contiguous(), bias.contiguous()
+        self._packed_bias = self._bias.bfloat16() if self._half else self._bias
         self._packed = self._pack()
 
     def __call__(self, x: torch.Tensor, *, gelu: bool = False) -> torch.Tensor:
-        """Apply to ``(..., in)``; give ``(..., out)``."""
+        """Apply to ``(..., in)``; give ``(..., out)``, float32."""
         if self._packed is None:
             y = functional.linear(x, self._weight, self._bias)
             return functional.gelu(y) if gelu else y
-        name, algorithm = ("gelu", "none") if gelu else ("none", "")
+        return self._multiply(x, self._packed, *(("gelu", "none") if gelu else ("none", "")))
+
+    def _multiply(
+        self, x: torch.Tensor, packed: torch.Tensor, name: str, algorithm: str
+    ) -> torch.Tensor:
         result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(  # noqa: SLF001 - no public name
-            x, self._packed, self._bias, name, [], algorithm
+            x.bfloat16() if self._half else x, packed, self._packed_bias, name, [], algorithm
         )
-        return result
+        return result.float()
 
     def _pack(self) -> torch.Tensor | None:
         if self._weight.device.type != "cpu":
             return None
         probe = torch.linspace(-1, 1, 3 * self._weight.shape[1]).view(3, -1)
+        weight = self._weight.bfloat16() if self._half else self._weight
         try:
             packed: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(  # noqa: SLF001 - the same
-                self._weight, _BATCH_HINT
+                weight, _BATCH_HINT
             )
-            got = torch.ops.mkldnn._linear_pointwise(  # noqa: SLF001 - the same
-                probe, packed, self._bias, "none", [], ""
-            )
+            got = self._multiply(probe, packed, "none", "")
         except (AttributeError, RuntimeError):
             return None
         wanted = functional.linear(probe, self._weight, self._bias)
-        return packed if torch.allclose(got, wanted, atol=_TOLERANCE) else None
+        tolerance = _HALF_TOLERANCE * float(wanted.abs().max()) if self._half else _TOLERANCE
+        return packed if torch.allclose(got, wanted, atol=tolerance) else None
 
 
 class Layer:
     """One encoder layer: attention and feed-forward, each with its residual and norm."""
 
-    def __init__(self, weights: Tensors, prefix: str, shape: BertShape) -> None:
+    def __init__(
+        self, weights: Tensors, prefix: str, shape: BertShape, *, half: bool = False
+    ) -> None:
         def pair(name: str) -> tuple[torch.Tensor, torch.Tensor]:
             return weights[f"{prefix}{name}.weight"], weights[f"{prefix}{name}.bias"]
 
@@ -91,11 +111,12 @@ class Layer:
         self._qkv = Linear(
             torch.cat([weight for weight, _ in projections]),
             torch.cat([bias for _, bias in projections]),
+            half=half,
         )
-        self._out = Linear(*pair("attention.output.dense"))
+        self._out = Linear(*pair("attention.output.dense"), half=half)
         self._attention_norm = pair("attention.output.LayerNorm")
-        self._up = Linear(*pair("intermediate.dense"))
-        self._down = Linear(*pair("output.dense"))
+        self._up = Linear(*pair("intermediate.dense"), half=half)
+        self._down = Linear(*pair("output.dense"), half=half)
         self._output_norm = pair("output.LayerNorm")
         self._shape = shape
 
@@ -116,10 +137,10 @@ class Layer:
 class Bert:
     """A BERT encoder from a transformers folder (config.json, model.safetensors).
 
-    ``num_layers`` keeps only that many of its lowest layers.
+    ``num_layers`` keeps only that many of its lowest layers; ``half`` is that of `Linear`.
     """
 
-    def __init__(self, folder: Path, num_layers: int | None = None) -> None:
+    def __init__(self, folder: Path, num_layers: int | None = None, *, half: bool = False) -> None:
         config = json.loads((folder / "config.json").read_text())
         self.shape = BertShape.of(config)
         file = WeightFile(folder / "model.safetensors")
@@ -135,7 +156,8 @@ class Bert:
             file.read(full["embeddings.LayerNorm.bias"]),
         )
         self._layers = [
-            Layer(_layer_of(file, full, i), f"encoder.layer.{i}.", self.shape) for i in range(kept)
+            Layer(_layer_of(file, full, i), f"encoder.layer.{i}.", self.shape, half=half)
+            for i in range(kept)
         ]
 
     @torch.inference_mode()

@@ -38,7 +38,7 @@ class LibraryCrossEncoder:
             raise VerifierFailed(
                 f"verifier {name} gives {self._model.num_labels} numbers for a pair, not one"
             )
-        self._most_tokens = int(self._model.max_length or _FALLBACK_WINDOW_TOKENS) // 2
+        self._most_tokens = int(self._model.max_seq_length or _FALLBACK_WINDOW_TOKENS) // 2
         self.fingerprint = self._fingerprint(name)
 
     def fits(self, text: str) -> bool:

@@ -13,7 +13,7 @@ from semantic_layer.guards import first_veto
 from semantic_layer.histories import Fit
 from semantic_layer.likeness import KnowsWord
 from semantic_layer.outcome import Candidate, Judgement, Reason, Verdict
-from semantic_layer.scorer import Scorer, says_the_same
+from semantic_layer.scorer import Scorer, says_nearly_the_same, says_the_same
 from semantic_layer.script import normalise
 from semantic_layer.verifier import Pair
 
@@ -123,17 +123,21 @@ class Judge:
 
     async def decide(self, text: str, threshold: float, found: Iterable[Found]) -> Decision:
         """Serve the candidate with the highest score that reaches the threshold."""
-        weighed = [self._weigh(text, item) for item in found]
+        weighed = [self._weigh(text, item, _own(threshold, item)) for item in found]
         if not weighed:
             return Decision(None, Judgement())
         if self._verifier is None:
             weighed = [self._scored(item) for item in weighed]
         else:
             weighed = await self._verified(threshold, weighed, self._verifier)
-        judged = [(_against(_own(threshold, item), item), item.found.entry) for item in weighed]
+        judged = [
+            (_against(_own(threshold, item.found), item), item.found.entry) for item in weighed
+        ]
         best, entry = max(judged, key=_rank)
         judgement = Judgement(
-            threshold=next(_own(threshold, item) for item in weighed if item.found.entry is entry),
+            threshold=next(
+                _own(threshold, item.found) for item in weighed if item.found.entry is entry
+            ),
             similarity=best.similarity,
             score=best.score,
             reasons=best.reasons,
@@ -141,7 +145,7 @@ class Judge:
         )
         return Decision(entry if best.reasons[-1].verdict == "pass" else None, judgement)
 
-    def _weigh(self, text: str, found: Found) -> _Weighed:
+    def _weigh(self, text: str, found: Found, threshold: float = 1.0) -> _Weighed:
         """Settle what needs no score: equal texts, vetoes, differences that mean nothing."""
         fit = found.fit
         asked, stored = (text, found.entry.text or "") if fit is None else fit.texts
@@ -156,9 +160,10 @@ class Judge:
         if veto is not None:
             return _Weighed(found, 0.0, (*before, veto))
         reasons = (*before, Reason("guards", "pass"))
-        if says_the_same(comparison):
+        if says_nearly_the_same(comparison):
             score = self._scorer.score(found.similarity, comparison)
-            return _settled(found, score, reasons)
+            if says_the_same(comparison) or score >= threshold:
+                return _settled(found, score, reasons)
         return _Weighed(found, 0.0, reasons, _Open(((asked, stored), *_doubts(found)), comparison))
 
     def _hindrance(self, text: str, stored: str, found: Found) -> Reason | None:
@@ -247,14 +252,14 @@ def _capped(item: _Weighed) -> float:
     return item.score if item.found.fit is None else min(item.score, item.found.fit.score)
 
 
-def _own(threshold: float, item: _Weighed) -> float:
+def _own(threshold: float, found: Found) -> float:
     """Return the entry's own threshold, or else the intent's."""
-    return threshold if item.found.threshold is None else item.found.threshold
+    return threshold if found.threshold is None else found.threshold
 
 
 def _may(threshold: float, item: _Weighed) -> bool:
     passed = item.open is None and all(reason.verdict == "pass" for reason in item.reasons)
-    return passed and _capped(item) >= _own(threshold, item)
+    return passed and _capped(item) >= _own(threshold, item.found)
 
 
 def _rank(judged: tuple[Candidate, Entry]) -> tuple[bool, float, float]:

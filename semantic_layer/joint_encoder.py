@@ -60,12 +60,14 @@ class JointEncoder:
     def _load(self, base: Path, weights: Path) -> None:
         self.data: dict[str, Any] = json.loads(weights.with_suffix(".json").read_text("utf-8"))
         join, num_upper = self.data["join"], self.data["upper"]
-        self._lower = Bert(base, join)
+        self._lower = Bert(base, join, half=True)
         tensors = unpack(load_file(weights), upper_layers(base, join, num_upper))
         self._marks = tensors["marks.weight"]
-        self._upper = [Layer(tensors, f"upper.{i}.", self._lower.shape) for i in range(num_upper)]
+        self._upper = [
+            Layer(tensors, f"upper.{i}.", self._lower.shape, half=True) for i in range(num_upper)
+        ]
         self._align, self._doubts, self._mix, self._out = (
-            Linear(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+            Linear(tensors[f"{name}.weight"], tensors[f"{name}.bias"], half=True)
             for name in ("align", "doubts", "mix", "out")
         )
         self._tokenizer = tokenizer_of(base / "tokenizer.json")

@@ -69,6 +69,7 @@ class LocalBackend:
     ``ready_timeout_s`` for an engine that is starting. The fingerprint comes from the model folder
     and the engine's settings alone, so it is known before the engine is, and outlives it.
     ``memory_path`` is a file that keeps digests of prompts, to explain misses after a restart.
+    ``tokenizer`` is the model's.
 
     Raises:
         BackendUnavailable: the folder holds no usable tokenizer or model; one line.
@@ -88,8 +89,8 @@ class LocalBackend:
         tool_parser: ToolParserName | None = None,
     ) -> None:
         self._client = client
-        self._tokenizer = Tokenizer(model_path)
-        self._reader = PromptReader(self._tokenizer, tool_parser)
+        self.tokenizer = Tokenizer(model_path)
+        self._reader = PromptReader(self.tokenizer, tool_parser)
         fingerprint = _fingerprint(model_path, client)
         self._info = ModelInfo(model_id, "strata", fingerprint)
         self._recent = RecentPrompts()
@@ -98,14 +99,14 @@ class LocalBackend:
         if memory_path is not None:
             self._recent.load(memory_path)
         self.prefix = LocalPrefix(
-            client, self._tokenizer, self._recent, self._requests, fingerprint, self.read
+            client, self.tokenizer, self._recent, self._requests, fingerprint, self.read
         )
         self._default_max_tokens = default_max_tokens
         self._ready_timeout_s = ready_timeout_s
         self._threads = ThreadPoolExecutor(_NUM_THREADS, thread_name_prefix="local-text")
         self._numbers = itertools.count()
         self._completions = LocalCompletions(
-            self._tokenizer, self._threads, self._engine_ready, self._steps
+            self.tokenizer, self._threads, self._engine_ready, self._steps
         )
 
     def models(self) -> list[ModelInfo]:
@@ -138,7 +139,7 @@ class LocalBackend:
         refuse_unsupported(work.body)
         plan, prompt = await self._in_thread(self._reader.read, work.body, work.salt)
         ready = await self._engine_ready()
-        stop_ids = self._tokenizer.stop_ids
+        stop_ids = self.tokenizer.stop_ids
         wish = read_wish(work.body, vocab_size=ready.vocab_size, stop_ids=stop_ids)
         token_ids = prompt.token_ids
         max_tokens = self._clamp(wish.max_tokens, len(token_ids), ready.context_length)
@@ -204,8 +205,8 @@ class LocalBackend:
 
     def _choice(self, index: int, wish: Wish, plan: Plan) -> Choice | CallingChoice:
         if not plan.tools:
-            return Choice(index, self._tokenizer, wish.stops)
-        plain = Choice(index, self._tokenizer, (), marked=self._reader.markers)
+            return Choice(index, self.tokenizer, wish.stops)
+        plain = Choice(index, self.tokenizer, (), marked=self._reader.markers)
         return CallingChoice(plain, ToolParser(self._reader.form), wish.stops)
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

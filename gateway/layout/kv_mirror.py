@@ -58,6 +58,11 @@ class KvMirror:
         usable = min(longest, len(ids) - 1)
         return Estimate(len(ids), usable - usable % self._block_size)
 
+    def sent(self, body: dict[str, Any]) -> None:
+        """Take note that a request was computed, whatever its answer is."""
+        _, prompt = self._reader.read(body, _SALT)
+        self._cached = [*_others(self._cached, prompt.token_ids), prompt.token_ids]
+
     def saw(
         self, body: dict[str, Any], text: str, num_tokens: int | None, *, is_whole: bool
     ) -> None:

@@ -49,7 +49,7 @@ class LogReader:
             self._linter.read(file, found.line, found.row)
             self._batch.append((file, found.line, found.row))
             self._num_rows += 1
-            if len(self._batch) == BATCH_ROWS:
+            if self._num_rows % BATCH_ROWS == 0:
                 self._told(self._num_rows)
                 self._count_batch()
 

@@ -42,6 +42,7 @@ from tests.bench.semantic.curves import (
     SHARES,
     Kinded,
     Scored,
+    crossed_sets,
     fitted_sets,
     interval,
     measured_sets,
@@ -161,7 +162,10 @@ async def measure(options: argparse.Namespace) -> None:
     fitted = await scored(fitted_sets(), judge, encoder)
     cuts = {share: threshold_at(fitted, share) for share in SHARES}
     lines = lines_of("authored, held out", fitted, cuts)
-    sets = measured_sets(options.sets, options.most)
+    sets = {
+        "authored, crossed": crossed_sets(options.most),
+        **measured_sets(options.sets, options.most),
+    }
     for name, pairs in sets.items():
         lines += lines_of(name, await scored(pairs, judge, encoder), cuts)
     texts = list(dict.fromkeys(each.pair.one for each in sets["quora_held_out"]))

@@ -66,23 +66,25 @@ class Lane:
         return statistics.median(self.seconds[is_new]) if self.seconds[is_new] else float("nan")
 
 
-def requests(count: int, share: float, length: int, seed: int) -> list[tuple[list[int], bool]]:
+def requests(
+    count: int, share: float, length: int, seed: int, warm: int
+) -> list[tuple[list[int], bool]]:
     """Draw prompts; a repeated one was last used a few more prompts ago than the pool holds."""
     chance = random.Random(f"{seed}/{share}")
     drawn: list[tuple[list[int], bool]] = []
-    for i in range(count + max(DISTANCES)):
+    for i in range(count + warm):
         distance = chance.choice(DISTANCES)
-        repeats = i >= max(DISTANCES) and chance.random() < share
+        repeats = i >= warm and chance.random() < share
         new = chance.choices(range(100, 40_000), k=length)
         drawn.append((drawn[i - distance][0], False) if repeats else (new, True))
     return drawn
 
 
 def run_pattern(lanes: dict[str, Lane], share: float, options: argparse.Namespace) -> None:
-    drawn = requests(options.requests, share, options.prompt, options.seed)
+    drawn = requests(options.requests, share, options.prompt, options.seed, options.warm)
     before = {name: lane.engine.stats("").tokens_by_source for name, lane in lanes.items()}
     for i, (prompt, is_new) in enumerate(drawn):
-        if i == max(DISTANCES):
+        if i == options.warm:
             for lane in lanes.values():
                 lane.seconds = {True: [], False: []}
         order = list(lanes)
@@ -108,6 +110,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=24)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--warm", type=int, default=max(DISTANCES), help="requests not timed")
     parser.add_argument("--modes", nargs="*", choices=list(MODES), default=list(MODES))
     parser.add_argument("--shares", nargs="*", type=float, default=[0.0, 0.25, 0.5, 0.9])
     options = parser.parse_args()

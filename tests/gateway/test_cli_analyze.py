@@ -42,6 +42,23 @@ def test_hits_are_found_where_prompts_repeat_when_scenarios_run() -> None:
     assert share["rag-shared"] > share["rag-shuffled"]
     assert share["agent-loop"] > 0.5
     assert figures["multi-turn"]["misses"] == 2
+    for name, outcome in figures.items():
+        assert outcome["hit_share"] <= outcome["allowed_share"] <= outcome["mended_share"], name
+        at_once = 0.02 if name == "template-batch" else 0  # what is in flight is shared by blocks
+        assert outcome["allowed_share"] - outcome["hit_share"] <= at_once, name
+    causes = {name: [mend["cause"] for mend in o["mends"]] for name, o in figures.items()}
+    assert causes["rag-shuffled"] == ["retrieval_order"]
+    assert causes["rag-shared"] == causes["multi-turn"] == causes["agent-loop"] == []
+
+
+@pytest.mark.slow
+def test_mends_are_told_when_the_pool_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the prompts allow and the deployment does not give is the deployment's to mend."""
+    monkeypatch.setenv("STRATA_LOCAL__KV_TOKENS", "400")
+    size = ("--requests", "4", "--words", "120", "--seeds", "1", "--limit", "200")
+    result = run("scenarios", "multi-turn", *size)
+    assert result.exit_code == 0, result.output
+    assert "evicted (multi-turn): enlarge the pool" in " ".join(result.stdout.split())
 
 
 def test_scenario_is_cut_when_the_time_is_over() -> None:

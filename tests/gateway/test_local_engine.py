@@ -114,7 +114,7 @@ async def test_logprobs_agree_when_the_prefix_is_warm(stack: Stack) -> None:
 async def test_banned_token_is_absent_when_its_bias_is_lowest(stack: Stack) -> None:
     """A bias of -100 bans a token; every token still has its entry."""
     plain = await stack.ask("Name a colour.", max_tokens=4, logprobs=True)
-    tokenizer = stack.backend._tokenizer
+    tokenizer = stack.backend.tokenizer
     banned = tokenizer.encode(entries_of(plain)[0].token)[0]
     events = await stack.ask(
         "Name a colour.",
@@ -139,7 +139,7 @@ async def test_choices_repeat_when_the_seed_does(stack: Stack) -> None:
 
 async def test_answer_ends_by_length_when_eight_tokens_are_left(stack: Stack) -> None:
     """A limit beyond the context is cut; the prompt never is."""
-    tokenizer = stack.backend._tokenizer
+    tokenizer = stack.backend.tokenizer
 
     def num_prompt(words: int) -> int:
         return len(

@@ -13,8 +13,20 @@ from gateway.cli.options import config_option, json_option, settings_of
 from gateway.cli.output import print_table
 from gateway.cli.progress import narrated
 from gateway.engine_config import local_model_id
-from gateway.scenarios import SCENARIOS, Outcome, Sizes, Target, Words, run_scenario
+from gateway.scenarios import (
+    SCENARIOS,
+    Outcome,
+    Sizes,
+    Target,
+    Words,
+    best,
+    mends_of,
+    run_scenario,
+)
 from gateway.settings import Settings
+
+BEST_MENDS = 3
+_TIMES = ("TTFT hit ms", "TTFT miss ms", "evictions")
 
 
 @click.command("scenarios")
@@ -58,8 +70,11 @@ def scenarios(
 ) -> None:
     """Run workloads against the local model and show hit share, TTFT and evictions of each.
 
-    NAMES picks some of them. Starts an engine of its own, as the settings say, with an empty cache
-    before each scenario. TTFTs are medians; a request that finds half its prompt cached is a hit.
+    Beside the hit share stand what the same prompts would allow a cache without bounds, and what
+    they would allow once mended; then the three mends that pay most. NAMES picks some of them.
+
+    Starts an engine of its own, as the settings say, with an empty cache before each scenario.
+    TTFTs are medians; a request that finds half its prompt cached is a hit.
     """
     sizes = Sizes(requests, words)
     picked = list(dict.fromkeys(names)) or list(SCENARIOS)
@@ -79,7 +94,7 @@ async def _run(
         async with started_engine(settings, tell) as (engine, _):
             model_id = local_model_id(settings)
             backend = LocalBackend(model_id, engine.config.model_path, engine)
-            target = Target(backend, engine, model_id)
+            target = Target(backend, engine, backend.tokenizer, model_id)
             begin_s = time.monotonic()
             runs = [(seed, name) for seed in range(seeds) for name in names]
             for i, (seed, name) in enumerate(runs):
@@ -87,13 +102,25 @@ async def _run(
                 left_s = limit_s - (time.monotonic() - begin_s)
                 deadline_s = time.monotonic() + left_s / (len(runs) - i)
                 load = SCENARIOS[name](Words(seed), sizes)
-                await run_scenario(load, outcomes[name], target, deadline_s)
+                salt = f"{name}/{seed}".encode()
+                await run_scenario(load, outcomes[name], target, deadline_s, salt)
+            for name, outcome in outcomes.items():
+                await _mend(name, outcome, backend, seeds)
             await backend.close()
     return outcomes
 
 
+async def _mend(name: str, outcome: Outcome, backend: LocalBackend, seeds: int) -> None:
+    spans = []
+    for seed in range(seeds):
+        seen = await backend.prefix.volatile({}, f"{name}/{seed}".encode())
+        spans += seen.spans
+    missed = outcome.allowed_tokens - outcome.cached_tokens
+    outcome.mends = mends_of(spans, missed, outcome.num_evicted, is_on=backend.prefix.is_on)
+
+
 def _show(outcomes: dict[str, Outcome]) -> None:
-    columns = ("scenario", "requests", "hit share", "TTFT hit ms", "TTFT miss ms", "evictions")
+    columns = ("scenario", "requests", "hit share", "allowed", "mended", *_TIMES)
     rows = []
     for name, outcome in outcomes.items():
         figures = outcome.as_json()
@@ -102,12 +129,26 @@ def _show(outcomes: dict[str, Outcome]) -> None:
                 name + (" (cut)" if outcome.cut else ""),
                 str(outcome.num_requests),
                 f"{outcome.hit_share:.1%}",
+                f"{outcome.allowed_share:.1%}",
+                f"{outcome.mended_share:.1%}",
                 _milliseconds(figures["ttft_hit_s"]),
                 _milliseconds(figures["ttft_miss_s"]),
                 str(outcome.num_evicted),
             )
         )
     print_table(columns, rows)
+    _show_mends(outcomes)
+
+
+def _show_mends(outcomes: dict[str, Outcome]) -> None:
+    found = best((mend for outcome in outcomes.values() for mend in outcome.mends), BEST_MENDS)
+    if not found:
+        click.echo("\nnothing to mend: every prompt shares what it can")
+        return
+    click.echo("\nmends that pay most:")
+    for mend in found:
+        where = [n for n, o in outcomes.items() if any(m.cause == mend.cause for m in o.mends)]
+        click.echo(f"  {mend.tokens} tokens  {mend.cause} ({', '.join(where)}): {mend.mend}")
 
 
 def _milliseconds(seconds: float | None) -> str:

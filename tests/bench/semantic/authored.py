@@ -42,6 +42,14 @@ class Group:
         """Whether a held-out group is for measuring; the others calibrate."""
         return self.is_held_out and crc32(self.same[0].encode()) // _HELD_OUT_SHARE % 2 == 0
 
+    def asked(self) -> Iterator[tuple[LabelledPair, str]]:
+        """Yield the question with each of its rewordings and traps."""
+        question, *others = self.same
+        for text in others:
+            yield LabelledPair(question, text, same=True), "same"
+        for trap in self.traps:
+            yield LabelledPair(question, trap.text, same=False), trap.kind
+
     def pairs(self) -> Iterator[tuple[LabelledPair, str]]:
         """Yield every usable pair with its kind; traps are not compared among themselves."""
         for one, other in combinations(self.same, 2):

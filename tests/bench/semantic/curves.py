@@ -46,12 +46,17 @@ def interval(hits: int, tries: int) -> tuple[float, float]:
     return low, high
 
 
-def fitted_sets(language: str | None = None) -> list[Kinded]:
-    """Return the authored pairs that were neither trained on nor calibrated with."""
-    groups = [g for g in read_groups() if g.is_measured]
-    if language is not None:
-        groups = [g for g in groups if g.name.startswith(language)]
-    return [Kinded(pair, kind) for group in groups for pair, kind in group.pairs()]
+def fitted_sets() -> list[Kinded]:
+    """Return authored questions, each with its rewordings and traps, that nothing was fitted on."""
+    chosen = [group for group in read_groups() if group.is_measured]
+    return [Kinded(pair, kind) for group in chosen for pair, kind in group.asked()]
+
+
+def crossed_sets(most: int) -> list[Kinded]:
+    """Return pairs of the same groups, every rewording also held against every trap."""
+    chosen = [group for group in read_groups() if group.is_measured]
+    pairs = [Kinded(pair, kind) for group in chosen for pair, kind in group.pairs()]
+    return random.Random(3).sample(pairs, min(most, len(pairs)))
 
 
 def measured_sets(folder: Path, most: int) -> dict[str, list[Kinded]]:

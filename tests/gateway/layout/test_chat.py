@@ -34,7 +34,7 @@ class Talker:
     def __init__(self, folder: Path) -> None:
         self.client = EngineClient(EngineConfig(folder, kv_tokens=65_536))
         self.backend = LocalBackend("m", folder, self.client, ready_timeout_s=START_S)
-        self.tokenizer = tokenizer = self.backend._tokenizer
+        self.tokenizer = tokenizer = self.backend.tokenizer
         self.bias = {
             str(token_id): 100.0 for word in WORDS for token_id in tokenizer.encode(f" {word}")
         } | {str(stop): 100.0 for stop in tokenizer.stop_ids}
