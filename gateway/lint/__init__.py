@@ -1,6 +1,5 @@
 """Finds what splits shared prefixes in a log of requests. Starts no engine and loads no torch."""
 
-from gateway.lint.errors import LintError
 from gateway.lint.finding import BadRow, Finding, Position, Report
 from gateway.lint.fix import Fix, fix_file, lint_file
 from gateway.lint.hit_counter import Cache
@@ -13,7 +12,6 @@ __all__ = [
     "Cache",
     "Finding",
     "Fix",
-    "LintError",
     "LogReader",
     "Position",
     "PromptTokens",

@@ -15,7 +15,7 @@ from gateway.lint.turn import TOOLS, Turn, TurnMaker, Turns
 
 MIN_LOST_CHARS = 64  # of English; some 16 tokens
 MIN_LOST_WIDE = 20  # of scripts whose characters are tokens
-JUDGED_PER_SITE = 24  # splits judged one by one before a site counts as known
+JUDGED_PER_SITE = 48  # splits judged one by one before a site counts as known
 JUDGED_AGAIN = 16  # every so many splits of a known site
 MEASURED = 8  # requests of a finding whose tokens are counted
 MAX_SITES = 20_000
@@ -178,10 +178,13 @@ def _num_common(a: bytes, b: bytes) -> int:
 
 
 def _split_place(turns: Turns, split: Split) -> int:
-    """Hash what stands before a split, and how the text behind it begins."""
+    """Hash the turns before a split; in the first turn also how the text behind it begins."""
     at = split.num_common
-    for turn in turns.turns:
+    for number, turn in enumerate(turns.turns):
         if at < len(turn.text):
+            if number:
+                before = tuple(turn.key for turn in turns.turns[:number])
+                return hash((before, turn.role))
             return hash((split.site, turn.role, _VARIES.sub("", turn.text[at : at + LEAD_CHARS])))
         at -= len(turn.text)
     return split.site

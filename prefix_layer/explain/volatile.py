@@ -65,9 +65,10 @@ _WORDS = (
     r"\b(?:zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf)\b"
 )
 _NUMBER = rf"\d+(?:[.,]\d+)*|[{_HAN}百千万两]+|(?i:{_WORDS})"
+_MAY_START = r"(?=\d|[^\x00-\x7f]|\b\w|[_-])"  # spares the others within a word
 _ANY = re.compile(
-    f"(?P<uuid>{_UUID})|(?P<timestamp>{'|'.join(_TIMES)})|"
-    f"(?P<identifier>{_IDENTIFIER})|(?P<number>{_NUMBER})"
+    f"{_MAY_START}(?:(?P<uuid>{_UUID})|(?P<timestamp>{'|'.join(_TIMES)})|"
+    f"(?P<identifier>{_IDENTIFIER})|(?P<number>{_NUMBER}))"
 )
 _DIGITS = re.compile(r"\d+")
 _KINDS: dict[str, Volatile] = {

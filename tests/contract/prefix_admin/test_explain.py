@@ -120,6 +120,15 @@ def test_edited_history_is_named_when_an_earlier_turn_changed(
     assert dropped["cause"] == "edited_history", dropped
 
 
+def test_edited_history_is_named_when_the_oldest_turns_were_dropped(desk: Desk) -> None:
+    """A window that lets go of the first question and answer is named, whatever else differs."""
+    talk = ("What is 2 plus 3?", assistant("Five."), "What is 4 plus 5?")
+    desk.ask(system(RULES), *talk)
+    seen = desk.explain(system(RULES), talk[2], assistant("Nine."), "And 6 plus 7?")
+    assert seen["cause"] == "edited_history", seen
+    assert "dropped" in seen["detail"]
+
+
 def test_eviction_and_reset_are_named_when_they_took_the_prompt(
     serve: Callable[..., Any],
 ) -> None:
