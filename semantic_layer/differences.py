@@ -32,7 +32,7 @@ class Difference:
     @property
     def is_addition(self) -> bool:
         """Whether one only says more than the other."""
-        return not self.conflict and not (self.one and self.other)
+        return not self.conflict and bool(self.one) != bool(self.other)
 
     def __str__(self) -> str:
         sides = (" ".join(side[:4]) or "nothing" for side in (self.one, self.other))
@@ -48,7 +48,7 @@ def difference(one: str, other: str) -> Difference:
     return Difference(
         (*_telling(c.only_one), *(["not"] * denied)),
         (*_telling(c.only_other), *(["not"] * -denied)),
-        _conflict(c),
+        _conflict(c) or _exchange(c),
         c.order == "same",
     )
 
@@ -79,6 +79,11 @@ def _conflict(c: Comparison) -> str:
     if c.one.codes != c.other.codes:
         return "code or addresses"
     return _opposition(c)
+
+
+def _exchange(c: Comparison) -> str:
+    """Say so when two things only changed places ("from A to B", "A bit B")."""
+    return "the same words, exchanged" if c.order == "swapped" or c.is_exchange else ""
 
 
 def _opposition(c: Comparison) -> str:

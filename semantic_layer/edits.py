@@ -9,6 +9,7 @@ from semantic_layer.analysis import Analysis, Token
 from semantic_layer.lexicon import Lexicon, chinese, english
 from semantic_layer.likeness import KnowsWord, is_derived, is_typo
 from semantic_layer.order import How, Order, Pair, is_exchange, order_of
+from semantic_layer.stemming import stem
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,24 @@ class Comparison:
     def is_exchange(self) -> bool:
         """Whether two things changed places around what ties them, and nothing else moved."""
         return is_exchange(self.one, self.other, self.pairs)
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether a name may end otherwise in one text than in the other ("Alien", "Aliens")."""
+        return bool(self.endings)
+
+    @property
+    def endings(self) -> list[tuple[Token, Token]]:
+        """The pairs of one word with two endings, at least one of them a name; no weekdays."""
+        same = ((self.one.tokens[p.one], self.other.tokens[p.other]) for p in self.pairs)
+        return [
+            (a, b)
+            for a, b in same
+            if (a.name or b.name)
+            and a.norm == b.norm
+            and a.surface.casefold() != b.surface.casefold()
+            and self.lexicon.shared_set(a.norm, stem("sunday")) is None
+        ]
 
     def count(self, how: How) -> int:
         """Return how many pairs are alike in this way."""

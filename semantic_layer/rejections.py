@@ -14,11 +14,12 @@ REJECTIONS = "rejections"
 MAX_REJECTIONS = 50_000
 REJECTED = b"1"
 TAKEN_BACK = b""
+_OUTER = " .!?,;:。！？，；："
 
 
 def rejection_id(tenant: str, entry_id: str, text: str) -> str:
     """Return the id of a pair's row; texts that are the same in other typing share it."""
-    parts = (tenant, entry_id, normalise(text).casefold())
+    parts = (tenant, entry_id, normalise(text).casefold().strip(_OUTER))
     joined = b"".join(b"%d:%b" % (len(p), p) for p in (_bytes(part) for part in parts))
     return blake2b(joined, digest_size=16).hexdigest()
 

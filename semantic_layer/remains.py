@@ -53,7 +53,7 @@ class Remains:
             return "too much to be compared"
         if max(len(here), len(there)) <= _FEW_LINES:
             found = difference(" ".join(here), " ".join(there))
-            if found.is_none:
+            if found.is_none and found.in_order:
                 return []
         left, right = self._telling(here, there), self._telling(there, here)
         pairs = _paired(left, right)
@@ -107,7 +107,7 @@ def _doubts(pairs: Iterable[tuple[str, str]]) -> list[Doubt] | str:
         found = difference(one, other)
         if found.conflict or max(len(one), len(other)) > _LONG_DOUBT:
             return str(found)
-        if not found.is_none:
+        if not (found.is_none and found.in_order):
             doubts.append(Doubt(one, other, found.is_addition, str(found)))
     return doubts
 

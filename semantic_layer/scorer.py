@@ -120,6 +120,7 @@ def says_nearly_the_same(c: Comparison) -> bool:
         all(token.weak for token in (*c.only_one, *c.only_other))
         and c.num_matched > 0
         and not (c.only_one and c.only_other)
+        and not c.is_renamed
         and c.num_loose_links == 0
         and not (c.order == "moved_bare" and (c.num_matched > _MOST_TURNED or _tells_whose(c)))
         and c.one.frame == c.other.frame

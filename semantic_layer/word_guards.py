@@ -99,7 +99,10 @@ def _is_loose(c: Comparison, a: str, b: str) -> bool:
 
 
 def names(c: Comparison) -> Finding | None:
-    """Both texts name something the other does not."""
+    """Both texts name something the other does not, or by a name with another ending."""
+    for a, b in c.endings:
+        if a.name and b.name:
+            return exchange(c, a.surface, b.surface, may_mean_nothing=True)
     one = [token for token in c.only_one if token.name]
     other = [token for token in c.only_other if token.name]
     if not (one and other):

@@ -82,6 +82,8 @@ def lint(
     """
     if fix and (len(files) > 1 or (files[0] == STDIN and output is None)):
         raise click.UsageError("--fix takes one FILE, and --output where that is -")
+    if output is not None and output.resolve() == Path(files[0]).resolve():
+        raise click.UsageError("--output is the log itself, which --fix leaves as it is")
     if output is not None and not fix:
         raise click.UsageError("--output is where --fix writes")
     settings = settings_of(config)

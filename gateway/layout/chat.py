@@ -66,14 +66,14 @@ class ChatManager:
 
     def __init__(
         self,
-        model: Path | Tokenizer,
+        model: Path | str | Tokenizer,
         *,
         system: str = "",
         tools: Sequence[dict[str, Any]] = (),
         block_size: int = 1,
         properties: Properties = "kept",
     ) -> None:
-        tokenizer = Tokenizer(model) if isinstance(model, Path) else model
+        tokenizer = Tokenizer(Path(model)) if isinstance(model, Path | str) else model
         self._mirror = KvMirror(tokenizer, block_size)
         self._tools = canonical_tools(tools, properties)
         self._messages: list[Message] = [{"role": "system", "content": system}] if system else []

@@ -1,5 +1,6 @@
 """Files of requests, read row by row: JSON lines, or one JSON document. Memory stays flat."""
 
+import codecs
 import itertools
 import json
 from collections.abc import Iterable, Iterator
@@ -33,6 +34,7 @@ def read_rows(lines: Iterable[bytes]) -> Iterator[LogRow | BadRow]:
     """Read JSON lines; a file that is one JSON list or object over many lines is read whole."""
     numbered = enumerate(lines, start=1)
     first, head = next(((number, line) for number, line in numbered if line.strip()), (1, b""))
+    head = head.removeprefix(codecs.BOM_UTF8)
     if head.strip()[:1] == b"[" or head.strip() == b"{":
         yield from _document(head + b"".join(line for _, line in numbered))
         return

@@ -59,7 +59,7 @@ def upstreams(urls: list[str], model: str) -> str:
 
 
 def start_fleet(
-    stack: ExitStack, folder: Path, models_dir: Path, kv_tokens: int, engine: str
+    stack: ExitStack, folder: Path, models_dir: Path, kv_tokens: int, engine: str = "strata"
 ) -> Stack:
     """Start two replicas and the gateway in front; return the gateway."""
     model = MODEL

@@ -8,6 +8,11 @@ from semantic_layer.analysis import analyse
 from semantic_layer.edits import compare
 from semantic_layer.guards import certain_veto, findings, first_veto
 
+ENDINGS = [
+    ("Who directed the movie Alien?", "Who directed the movie Aliens?"),
+    ("Where is the town of Wells?", "Where is the town of Well?"),
+    ("What is the plot of The Hour?", "What is the plot of The Hours?"),
+]
 # Kinds of field cases S03, S05 and S07 and the same in Chinese.
 CERTAIN = {
     "polarity": [
@@ -197,3 +202,16 @@ def test_both_orders_give_the_same_guards_when_any_two_texts_meet(texts: list[st
         for comparison in (compare(one, other), compare(other, one))
     )
     assert there == back
+
+
+@pytest.mark.parametrize(("one", "other"), ENDINGS)
+def test_name_is_another_when_its_ending_is(one: str, other: str) -> None:
+    """S07: a plural of a name names something else; of a common noun or a weekday it does not."""
+    veto = first_veto(compare(analyse(one), analyse(other)))
+    assert veto is not None
+    assert veto.check == "names"
+    for same in (
+        ("How do I clean a window?", "How do I clean windows?"),
+        ("Is the pool open on Sunday?", "Is the pool open on Sundays?"),
+    ):
+        assert first_veto(compare(*map(analyse, same))) is None

@@ -75,6 +75,46 @@ def test_histories_fit_when_they_differ_in_nothing_that_matters(
         assert (fit.reason.verdict, fit.doubts) == ("pass", ()), fit
 
 
+FLIGHT = ("My flight goes from Madrid to Lima.", "Noted.", "How long is it?")
+SWAPPED = [
+    (FLIGHT, ("My flight goes from Lima to Madrid.", *FLIGHT[1:])),
+    (
+        ("Tom lent Anna the car.", "OK.", "Who should pay for the fuel?"),
+        ("Anna lent Tom the car.", "OK.", "Who should pay for the fuel?"),
+    ),
+    (
+        ("Which card?", "The Visa is better than the Master card.", "Why is that?"),
+        ("Which card?", "The Master card is better than the Visa.", "Why is that?"),
+    ),
+    (
+        ("I want the red shirt, not the blue one.", "Sure.", "Can I get it in M?"),
+        ("I want the blue shirt, not the red one.", "Sure.", "Can I get it in M?"),
+    ),
+    (
+        ("I ran the migration before the backup.", "Hm.", "Is that a problem?"),
+        ("I ran the backup before the migration.", "Hm.", "Is that a problem?"),
+    ),
+    (("我从北京飞到东京。", "好的。", "要多久？"), ("我从东京飞到北京。", "好的。", "要多久？")),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SWAPPED)
+def test_histories_are_refused_when_two_things_in_them_changed_places(
+    one: tuple[str, ...], other: tuple[str, ...]
+) -> None:
+    """S07 in the past of a chat: the same words in another order mean another thing."""
+    found = fit_of(chat(*one), chat(*other))
+    assert (found.score, found.reason.verdict) == (0.0, "veto")
+    assert "exchanged" in found.reason.detail
+
+
+def test_history_is_doubted_when_its_words_only_moved() -> None:
+    """Another order without an exchange is for the verifier to read."""
+    moved = ("From Madrid to Lima my flight goes.", *FLIGHT[1:])
+    found = fit_of(chat(*FLIGHT), chat(*moved))
+    assert [(d.one, d.is_addition) for d in found.doubts] == [(FLIGHT[0], False)]
+
+
 @pytest.mark.parametrize(("one", "other"), UNFIT)
 def test_histories_are_refused_or_doubted_when_the_message_refers_to_another_thing(
     one: tuple[str, ...], other: tuple[str, ...]

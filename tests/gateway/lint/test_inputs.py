@@ -134,6 +134,14 @@ def test_one_json_document_is_read_when_a_file_is_no_json_lines(indent: int | No
     assert [getattr(row, "row", None) for row in read_rows(one)] == rows[:1]
 
 
+def test_first_line_is_read_when_a_mark_of_byte_order_stands_before_it() -> None:
+    """Windows editors write one."""
+    line = json.dumps(openai(1)).encode()
+    rows = list(read_rows([b"\xef\xbb\xbf" + line + b"\n", line]))
+    assert not any(isinstance(row, BadRow) for row in rows)
+    assert len(rows) == 2
+
+
 def test_lines_are_numbered_as_in_the_file_when_some_are_empty() -> None:
     """Empty lines are skipped and counted; a broken one keeps its number and text."""
     found = list(read_rows([b"\n", b'{"a":1}\n', b"\n", b"oops\n"]))
