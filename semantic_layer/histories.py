@@ -64,6 +64,9 @@ def _fit_referring(asked: Chat, stored: Chat, remains: Remains) -> Fit:
     texts = (asked.text, stored.text)
     if _BY_ORDER.search(asked.text) and not difference(asked.offer, stored.offer).in_order:
         return _refused(texts, "the assistant named things in another order")
+    exchanged = _exchanged(one, other)
+    if exchanged:
+        return _refused(texts, exchanged)
     parts = (
         ("the assistant last", _last(one), _last(other)),
         ("the user", _by("user", one), _by("user", other)),
@@ -83,6 +86,21 @@ def _fit_referring(asked: Chat, stored: Chat, remains: Remains) -> Fit:
         return _refused(texts, f"{len(doubts)} things are said in other words", remains.unsure)
     reason = Reason("history", "pass", detail)
     return Fit(1.0, reason, same, remains.unsure if doubts else (), tuple(doubts), True)
+
+
+def _exchanged(one: Iterable[Said], other: Iterable[Said]) -> str:
+    """Name a line whose things changed places in the other history, small talk or not."""
+    heres = {line for _, text in one for line in sentences(text)}
+    theres = {line for _, text in other for line in sentences(text)}
+    for here in heres - theres:
+        for there in theres - heres:
+            if _said_of(here) == _said_of(there) and difference(here, there).conflict:
+                return f"{here} / {there}: the same words, exchanged"
+    return ""
+
+
+def _said_of(text: str) -> frozenset[str]:
+    return frozenset(token.norm for token in analyse(text).tokens)
 
 
 def _contradiction(one: Chat, other: Chat) -> str:

@@ -77,6 +77,10 @@ def test_histories_fit_when_they_differ_in_nothing_that_matters(
 
 FLIGHT = ("My flight goes from Madrid to Lima.", "Noted.", "How long is it?")
 SWAPPED = [
+    (
+        ("My dog bit the neighbour.", "Oh no.", "What should I do about it?"),
+        ("The neighbour bit my dog.", "Oh no.", "What should I do about it?"),
+    ),
     (FLIGHT, ("My flight goes from Lima to Madrid.", *FLIGHT[1:])),
     (
         ("Tom lent Anna the car.", "OK.", "Who should pay for the fuel?"),
