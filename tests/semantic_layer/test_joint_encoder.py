@@ -54,6 +54,13 @@ def test_score_is_the_same_when_texts_change_places(encoder: JointEncoder) -> No
     assert there == pytest.approx(back, abs=1e-6)
 
 
+def test_score_is_the_same_when_marks_are_repeated(encoder: JointEncoder) -> None:
+    """Impatience changes no answer."""
+    one, other = SAME[0]
+    plain, urged = encoder.score([(one, other), (f"{one}????", f"{other}??")])
+    assert plain == pytest.approx(urged, abs=1e-6)
+
+
 def test_score_is_the_same_when_pairs_share_a_batch(encoder: JointEncoder) -> None:
     """Padding and kept halves change nothing: alone, together, and asked again."""
     together = encoder.score([*SAME, *TRAPS])
