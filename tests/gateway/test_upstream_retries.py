@@ -12,7 +12,13 @@ from gateway.backends.upstream import Retries, Timeouts, UpstreamBackend
 from gateway.backends.upstream.policies import RoundRobin
 from gateway.backends.upstream.replica import Replica
 from gateway.backends.upstream.retry import retry_after_s
-from gateway.errors import BackendError, BackendTimeout, BackendUnavailable, UpstreamStatus
+from gateway.errors import (
+    BackendError,
+    BackendTimeout,
+    BackendUnavailable,
+    UpstreamAuth,
+    UpstreamStatus,
+)
 from semantic_layer import BreakerSettings
 from tests.fakes.upstream import Answer, Call, FakeUpstream, Gate, refusal, streamed
 
@@ -91,7 +97,19 @@ async def test_same_replica_is_asked_again_when_it_is_the_only_one(
     assert len(first.calls) == 3
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 409, 422, 500, 501])
+@pytest.mark.parametrize(("status", "told"), [(401, 502), (403, 502)])
+async def test_refused_key_is_final_too(
+    upstreams: list[FakeUpstream], opened: Open, status: int, told: int
+) -> None:
+    """Another replica would refuse the same key."""
+    upstreams[0].script = script(refusal(status, BUSY))
+    with pytest.raises(UpstreamAuth) as caught:
+        await text_of(opened())
+    assert caught.value.status == told
+    assert [len(fake.calls) for fake in upstreams] == [1, 0]
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 422, 500, 501])
 async def test_refusal_is_final_when_a_retry_could_not_help(
     upstreams: list[FakeUpstream], opened: Open, status: int
 ) -> None:
