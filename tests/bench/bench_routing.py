@@ -81,9 +81,16 @@ def start_fleet(
 
 
 def converse(
-    url: str, policy: str, *, conversations: int, turns: int, words: int, seed: int
+    url: str,
+    policy: str,
+    *,
+    conversations: int,
+    turns: int,
+    words: int,
+    seed: int,
+    at_once: int = 4,
 ) -> Tally:
-    """Hold the conversations, one turn of each after the other, four requests at a time.
+    """Hold the conversations, one turn of each after the other, ``at_once`` requests at a time.
 
     An odd number of them meets two replicas in turn on alternate sides.
     """
@@ -105,7 +112,7 @@ def converse(
         for _ in range(turns):
             for history in histories:
                 history.append({"role": "user", "content": _text(dice, words // 4)})
-            with ThreadPoolExecutor(4) as pool:
+            with ThreadPoolExecutor(at_once) as pool:
                 list(pool.map(say, histories))
     return tally
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.bench.bench_routing import converse, start_fleet
 
-LOAD = {"conversations": 7, "turns": 3, "words": 160}
+LOAD = {"conversations": 7, "turns": 3, "words": 160, "at_once": 1}  # in a fixed order
 KV_TOKENS = 1536  # room for half of the conversations on each replica, not for all of them
 
 
