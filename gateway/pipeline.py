@@ -4,16 +4,14 @@ Knows no HTTP: `Call` in, `Reply` out. Errors that belong before the first byte 
 `Pipeline.run`, because it has already waited for the first event.
 """
 
-import asyncio
-import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import msgspec
 
 from gateway.answer import Answer, Assembler, decode, encode
-from gateway.backends.base import Backend, Event, ModelInfo, Usage, Work
+from gateway.backends.base import Backend, Event, ModelInfo, Work
 from gateway.backends.routing import Backends
 from gateway.call import CacheReport, Call, OnRecord, Watch
 from gateway.errors import BackendError, ModelNotFound, NotCached
@@ -22,7 +20,7 @@ from gateway.herd import Herd
 from gateway.quotas import Allowance, Quotas
 from gateway.record import CacheOutcome, Spoken
 from gateway.refresh import Refresher
-from gateway.replay import beats
+from gateway.reply import Reply, started
 from gateway.write_back import WriteBack
 from semantic_layer import (
     Bypass,
@@ -37,83 +35,6 @@ from semantic_layer import (
 UNKNOWN_FINGERPRINT = ""
 
 
-class Reply:
-    """A started answer: read it once, as a stream or as a whole.
-
-    A stored one is streamed at ``replay_tokens_per_s``; 0 is at once.
-    """
-
-    def __init__(
-        self,
-        report: CacheReport,
-        source: "Answer | _Started",
-        watch: Watch,
-        replay_tokens_per_s: float = 0.0,
-    ) -> None:
-        self.report = report
-        self._source = source
-        self._watch = watch
-        self._replay_tokens_per_s = replay_tokens_per_s
-
-    @property
-    def known_usage(self) -> Usage | None:
-        """What the answer cost, where that is known before it is read."""
-        return self._source.usage if isinstance(self._source, Answer) else None
-
-    async def events(self) -> AsyncIterator[Event]:
-        """Give the events; closing early aborts the work nobody else listens to.
-
-        Raises:
-            BackendError: the backend broke after its first event.
-        """
-        with self._watch as watch:
-            if isinstance(self._source, Answer):
-                async for event in self._replayed(self._source):
-                    watch.saw(event)
-                    yield event
-                watch.completed(self._source.usage)
-                return
-            async with self._source.listener as listener:
-                watch.saw(self._source.first)
-                yield self._source.first
-                async for event in listener:
-                    watch.saw(event)
-                    yield event
-
-    async def _replayed(self, answer: Answer) -> AsyncIterator[Event]:
-        rate = self._replay_tokens_per_s
-        started, due_s = time.perf_counter(), 0.0
-        for beat in beats(answer, words=rate > 0):
-            if due_s:
-                await asyncio.sleep(started + due_s - time.perf_counter())
-            yield beat.event
-            if rate > 0:
-                due_s += beat.num_tokens / rate
-
-    async def answer(self) -> Answer:
-        """Wait for the whole answer.
-
-        Raises:
-            BackendError: the backend broke or ended before the answer was complete.
-        """
-        if isinstance(self._source, Answer):
-            with self._watch as watch:
-                watch.completed(self._source.usage)
-                return self._source
-        assembler = Assembler()
-        async for event in self.events():
-            assembler.add(event)
-        if assembler.answer is None:
-            raise BackendError("the answer ended before it was complete")
-        return assembler.answer
-
-    async def aclose(self) -> None:
-        """Give up an answer that was never read."""
-        if not isinstance(self._source, Answer):
-            await self._source.listener.aclose()
-        self._watch.aborted()
-
-
 class Witness(Protocol):
     """Hears of answers that tell something of the semantic layer; does its work elsewhere."""
 
@@ -124,12 +45,6 @@ class Witness(Protocol):
     def generated(self, call: Call, miss: Miss, answer: Answer) -> None:
         """Hear of a whole answer that a model gave."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Started:
-    first: Event
-    listener: Listener
 
 
 class Pipeline:
@@ -211,8 +126,7 @@ class Pipeline:
         if call.control.only_if_cached:
             raise NotCached("no cached answer, and the request allows nothing else")
         listener = self._listen(call, query, outcome, found, watch)
-        started = await _start(listener)
-        return Reply(watch.report, started, watch)
+        return Reply(watch.report, await started(listener), watch)
 
     def _served(self, call: Call, hit: Hit, watch: Watch) -> None:
         if watch.spoken is not None:
@@ -314,13 +228,6 @@ class Pipeline:
             )
 
         await self._write_back.put(write)
-
-
-async def _start(listener: Listener) -> _Started:
-    try:
-        return _Started(await anext(listener), listener)
-    except StopAsyncIteration:
-        raise BackendError("the backend gave no answer") from None
 
 
 def _decoded(entry: Entry | None) -> Answer | None:

@@ -23,7 +23,6 @@ from semantic_layer.lookup import Lookup
 from semantic_layer.nearest import NearestSearch
 from semantic_layer.outcome import Bypass, Hit, Inspection, Judgement, Miss, Outcome, Reason
 from semantic_layer.policy import CachePolicy
-from semantic_layer.privacy import private_kind
 from semantic_layer.reading import RequestReader
 from semantic_layer.reembedding import Reembedder
 from semantic_layer.rejections import Rejections
@@ -73,7 +72,6 @@ class SemanticCache:
     ) -> None:
         self.policy = policy or CachePolicy()
         self.thresholds = thresholds or Thresholds()
-        self._ttl_by_intent_s: Mapping[str, float] = {}
         self.rejections = Rejections()
         knows_word = None if embedder is None else embedder.knows_word
         self._clock = clock
@@ -85,10 +83,9 @@ class SemanticCache:
         self._exact = ExactReader(self._parts)
         self._nearest = NearestSearch(self._parts, self.policy, self._judge, self.rejections)
         self._reader = RequestReader(self._parts, self.policy, detect)
-        self._writer = EntryWriter(self._parts, self.policy, clock)
         self._upkeep = Upkeep(self._parts, clock, on_removed)
+        self._writer = EntryWriter(self._parts, self.policy, clock, self._upkeep, on_private)
         self.reembedding = Reembedder(self._parts, self._upkeep, clock)
-        self._on_private = on_private
 
     def retune(self, thresholds: Thresholds, ttl_by_intent_s: Mapping[str, float]) -> None:
         """Judge and keep by these from now on; what is stored stays as it is.
@@ -96,7 +93,7 @@ class SemanticCache:
         A time to live named here comes before the policy's, and after the request's own.
         """
         self.thresholds = thresholds
-        self._ttl_by_intent_s = ttl_by_intent_s
+        self._writer.ttl_by_intent_s = ttl_by_intent_s
 
     async def lookup(self, query: CacheQuery, control: CacheControl) -> Outcome:
         """Find an answer that may be served, exact repeats first; never raises for a store."""
@@ -178,7 +175,9 @@ class SemanticCache:
         if not outcome.may_store:
             return None
         try:
-            return await self._write(query, control, outcome, answer, answer_text, exact_only)
+            return await self._writer.write(
+                query, control, outcome, answer, answer_text=answer_text, exact_only=exact_only
+            )
         except StoreUnavailable:
             return None
 
@@ -207,7 +206,9 @@ class SemanticCache:
         if look.scope is not None and look.embedding is None:
             raise StoreUnavailable(look.reasons[-1].detail)
         miss = Miss(look.key, look.scope, look.text, look.embedding, True, look.judgement)
-        return await self._write(query, control, miss, answer, answer_text, exact_only)
+        return await self._writer.write(
+            query, control, miss, answer, answer_text=answer_text, exact_only=exact_only
+        )
 
     async def entry(self, tenant: str, entry_id: str) -> Entry | None:
         """Return one entry.
@@ -288,33 +289,6 @@ class SemanticCache:
             await self._parts.embedder.close()
         await self._parts.index.close()
         await self._parts.store.close()
-
-    async def _write(
-        self,
-        query: CacheQuery,
-        control: CacheControl,
-        miss: Miss,
-        answer: bytes,
-        answer_text: str,
-        exact_only: bool,
-    ) -> str | None:
-        kind = None
-        if self.policy.private != "store":
-            kind = await private_kind(query, miss.text, answer_text)
-        if kind is not None:
-            self._on_private(kind)
-            if self.policy.private == "skip":
-                return None
-            exact_only = True
-        ttl_s = self._ttl_by_intent_s.get(miss.judgement.intent or "")
-        if ttl_s is not None and control.ttl_s is None:
-            control = replace(control, ttl_s=ttl_s)
-        entry_id = await self._writer.write(
-            query, control, miss, answer, answer_text=answer_text, exact_only=exact_only
-        )
-        if self.policy.max_entries:
-            await self._upkeep.trim(self.policy.max_entries)
-        return entry_id
 
     def _refusal(self, query: CacheQuery, control: CacheControl) -> Reason | None:
         if control.no_cache and control.no_store:

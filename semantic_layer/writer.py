@@ -1,6 +1,6 @@
-"""Writes answers to both stores; decides nothing but how long they live."""
+"""Writes answers to both stores; decides whether they may be kept so, and for how long."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -9,19 +9,32 @@ from semantic_layer.entry import Entry
 from semantic_layer.guarded import GuardedParts
 from semantic_layer.outcome import Miss
 from semantic_layer.policy import CachePolicy
+from semantic_layer.privacy import private_kind
 from semantic_layer.request import CacheControl, CacheQuery
+from semantic_layer.upkeep import Upkeep
 from semantic_layer.vector_index import Point, Vector
 
 
 class EntryWriter:
-    """Makes entries of missed requests and puts them where look-ups find them."""
+    """Makes entries of missed requests and puts them where look-ups find them.
+
+    ``ttl_by_intent_s`` comes before the policy's times to live, and after a request's own.
+    """
 
     def __init__(
-        self, parts: GuardedParts, policy: CachePolicy, clock: Callable[[], float]
+        self,
+        parts: GuardedParts,
+        policy: CachePolicy,
+        clock: Callable[[], float],
+        upkeep: Upkeep,
+        on_private: Callable[[str], None],
     ) -> None:
+        self.ttl_by_intent_s: Mapping[str, float] = {}
         self._parts = parts
         self._policy = policy
         self._clock = clock
+        self._upkeep = upkeep
+        self._on_private = on_private
 
     async def write(
         self,
@@ -33,13 +46,17 @@ class EntryWriter:
         answer_text: str,
         exact_only: bool,
     ) -> str | None:
-        """Keep an answer and return its id; None when its time to live is nothing.
+        """Keep an answer and return its id; None when it is private or lives for no time.
 
         Raises:
             StoreUnavailable: a part is slow or down.
         """
+        if await self._is_private(query, miss.text, answer_text):
+            if self._policy.private == "skip":
+                return None
+            exact_only = True
         now = self._clock()
-        ttl_s = self._policy.ttl_of(miss.judgement.intent, control.ttl_s)
+        ttl_s = self._ttl_of(miss.judgement.intent, control.ttl_s)
         stale_s = self._policy.stale_of(miss.judgement.intent, control.ttl_s)
         if control.max_ttl_s is not None:
             ttl_s = min(ttl_s, control.max_ttl_s)
@@ -69,7 +86,23 @@ class EntryWriter:
         await self._parts.put(entry)
         if miss.scope is not None and miss.embedding is not None and not exact_only:
             await self._parts.upsert(point_of(entry, miss.scope, miss.embedding))
+        if self._policy.max_entries:
+            await self._upkeep.trim(self._policy.max_entries)
         return entry.entry_id
+
+    async def _is_private(self, query: CacheQuery, asked: str | None, answer_text: str) -> bool:
+        if self._policy.private == "store":
+            return False
+        kind = await private_kind(query, asked, answer_text)
+        if kind is not None:
+            self._on_private(kind)
+        return kind is not None
+
+    def _ttl_of(self, intent: str | None, asked_s: float | None) -> float:
+        own_s = self.ttl_by_intent_s.get(intent or "")
+        if asked_s is None and own_s is not None:
+            return own_s
+        return self._policy.ttl_of(intent, asked_s)
 
 
 def point_of(entry: Entry, scope: str, vector: Vector) -> Point:

@@ -24,7 +24,7 @@ from gateway.call import Call
 from gateway.errors import BadRequest, StrataError
 from gateway.laid_out import lay_out
 from gateway.parts import Parts
-from gateway.pipeline import Reply
+from gateway.reply import Reply
 from gateway.wire.directives import CONTROL_HEADERS, StrataField, read_directives
 
 _READ_HEADERS = frozenset(

@@ -5,8 +5,8 @@ from typing import Self
 from gateway.answer import Answer, Choice
 from gateway.backends.base import Usage
 from gateway.call import CacheReport, Call
-from gateway.pipeline import Reply
 from gateway.record import RequestRecord
+from gateway.reply import Reply
 from semantic_layer import CacheQuery, Judgement
 
 

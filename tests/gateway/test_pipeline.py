@@ -12,9 +12,10 @@ from gateway.backends.routing import Backends
 from gateway.call import Call
 from gateway.errors import BackendError, ModelNotFound, NotCached
 from gateway.flight import FlightGroup
-from gateway.pipeline import Pipeline, Reply
+from gateway.pipeline import Pipeline
 from gateway.quotas import Quotas
 from gateway.record import RequestRecord
+from gateway.reply import Reply
 from gateway.stats import counted_as
 from gateway.write_back import WriteBack
 from semantic_layer import (

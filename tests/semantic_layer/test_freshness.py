@@ -60,6 +60,19 @@ async def test_answer_is_never_stale_when_its_time_was_named() -> None:
     assert layer(await house.ask("Where is it?")) == "miss"
 
 
+async def test_answer_may_still_be_stale_when_its_intent_got_another_time() -> None:
+    """A time set while it runs stands for the policy's, not for one that the request names."""
+    house, _, _ = house_of(ttl_s=60, stale_s=30)
+    house.cache.retune(house.cache.thresholds, {"code": 20})
+    await house.seed(SEED, CacheControl(intent="code"))
+    house.clock.now += 25
+    stale = await house.ask(SEED)
+    assert isinstance(stale, Hit)
+    assert stale.stale_s == 5
+    house.clock.now += 30
+    assert layer(await house.ask(SEED)) == "miss"
+
+
 @pytest.mark.parametrize(("private", "again"), [("skip", "miss"), ("store", "semantic")])
 async def test_private_request_is_kept_only_when_that_is_set(private: Any, again: str) -> None:
     """By default nothing that holds a secret is stored; what was found is counted."""
