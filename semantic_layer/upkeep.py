@@ -1,5 +1,6 @@
 """Browsing, invalidating, sweeping and health over both stores; decides nothing."""
 
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,10 +21,11 @@ _DEADLINE_S = 10.0  # operators wait longer than requests do
 
 @dataclass(frozen=True, slots=True)
 class PartState:
-    """Whether a part can do its work now, and if not, why."""
+    """Whether a part can do its work now, and if not, why; ``seconds`` is how long a ping took."""
 
     ok: bool
     detail: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +169,9 @@ class Upkeep:
             return None
 
     async def _ping(self, part: str, ping: Callable[[], Awaitable[None]]) -> PartState:
+        started = time.perf_counter()
         try:
             await self._parts.breakers[part].call(ping)
         except StoreUnavailable as error:
             return PartState(ok=False, detail=str(error))
-        return PartState(ok=True)
+        return PartState(ok=True, seconds=time.perf_counter() - started)
