@@ -1,4 +1,4 @@
-"""The doctor: what of a running gateway and its traffic costs hits, trust or speed; how to mend it."""
+"""The doctor: what costs a running gateway hits, trust or speed, and what mends it."""
 
 from gateway.doctor.doctor import examine, findings_of
 from gateway.doctor.finding import SEVERITIES, Finding, Report, Severity
