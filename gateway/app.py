@@ -17,6 +17,7 @@ from gateway.admin.cache import (
     invalidate_entries,
     lookup,
 )
+from gateway.admin.doctor import doctor
 from gateway.admin.experiments import (
     end_experiment,
     get_experiment,
@@ -143,6 +144,7 @@ def _admin_router() -> Router:
             drain,
             undrain,
             list_tenants,
+            doctor,
         ],
     )
 
