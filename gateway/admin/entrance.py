@@ -90,7 +90,7 @@ def refuse_other_sites(headers: dict[str, str]) -> None:
 
 
 def _method(scope: Scope) -> str:
-    return str(scope["method"])  # type: ignore[typeddict-item]  HTTP alone comes here
+    return str(scope["method"])  # type: ignore[typeddict-item]
 
 
 def _has_key(headers: dict[str, str]) -> bool:
