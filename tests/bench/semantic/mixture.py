@@ -144,7 +144,7 @@ class Mixture:
         return self._chat(same=False)
 
     def _chat(self, *, same: bool) -> Sample:
-        pair = self._rng.choice(self._chats_same if same else self._chats_different)
+        pair = self._rng.choice(self._chats[same])
         one, other = self._maybe_retyped(pair.one), self._maybe_retyped(pair.other)
         return Sample(one, other, SURE_SAME if same else SURE_DIFFERENT, is_needed=True)
 
