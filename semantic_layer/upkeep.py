@@ -1,5 +1,6 @@
 """Browsing, invalidating, sweeping and health over both stores; decides nothing."""
 
+import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -10,7 +11,7 @@ from typing import TypeVar
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreError, StoreUnavailable
 from semantic_layer.guarded import GuardedParts
-from semantic_layer.response_store import Page, Selector
+from semantic_layer.response_store import Page, Room, Selector
 from semantic_layer.vector_index import Place, Vector
 
 T = TypeVar("T")
@@ -131,6 +132,14 @@ class Upkeep:
             "qdrant": await self._count("qdrant", self._parts.index.count),
         }
         return {part: number for part, number in found.items() if number is not None}
+
+    async def room(self) -> Room | None:
+        """Tell how full the store's memory is; None where it is down, or nobody counts."""
+        try:
+            async with asyncio.timeout(_DEADLINE_S):
+                return await self._parts.store.room()
+        except (StoreError, TimeoutError):  # a server may forbid to be asked: no breaker's concern
+            return None
 
     async def health(self) -> dict[str, PartState]:
         """Ask each part whether it can do its work."""

@@ -19,7 +19,7 @@ async def examine(parts: Parts) -> Report:
     return Report(
         checked_at=time.time(),
         took_s=time.perf_counter() - started,
-        requests=0,
+        requests=seen.traffic.requests,
         findings=findings,
     )
 
