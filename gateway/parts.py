@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from gateway.admin.session import Sessions
 from gateway.auth import KeyRing
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
@@ -43,3 +44,4 @@ class Parts:
     upstreams: Upstreams = field(default_factory=dict)
     relayed_headers: frozenset[bytes] = frozenset()
     local: LocalBackend | None = None
+    sessions: Sessions = field(default_factory=Sessions)

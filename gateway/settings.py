@@ -20,6 +20,7 @@ from gateway.setting_sections import (
     UPSTREAM,
     CacheSettings,
     Count,
+    DashboardSettings,
     EmbedderSettings,
     LayoutSettings,
     LocalSettings,
@@ -67,6 +68,7 @@ class Settings:
     semantic: SemanticSettings = field(default_factory=SemanticSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)
     requests: RequestsSettings = field(default_factory=RequestsSettings)
+    dashboard: DashboardSettings = field(default_factory=DashboardSettings)
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     log: LogSettings = field(default_factory=LogSettings)
     upstreams: list[UpstreamSettings] = field(default_factory=list)

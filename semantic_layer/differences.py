@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from semantic_layer.analysis import Token, analyse
 from semantic_layer.edits import Comparison, compare
 from semantic_layer.script import normalise
-from semantic_layer.small_talk import words_of
+from semantic_layer.small_talk import WORD, words_of
 from semantic_layer.stemming import stem
 
 
@@ -82,8 +82,18 @@ def _conflict(c: Comparison) -> str:
 
 
 def _exchange(c: Comparison) -> str:
-    """Say so when two things only changed places ("from A to B", "A bit B")."""
-    return "the same words, exchanged" if c.order == "swapped" or c.is_exchange else ""
+    """Say so when two things only changed places ("from A to B", "A bit B").
+
+    With any other word changed it may be a rewording: their order differs then, no more.
+    """
+    is_turned = c.order == "swapped" or c.is_exchange
+    same_words = Counter(_words(c.one.text)) == Counter(_words(c.other.text))
+    return "the same words, exchanged" if is_turned and same_words else ""
+
+
+def _words(text: str) -> list[str]:
+    plain = normalise(text).casefold()
+    return WORD.findall(plain) + [sign for sign in plain if not sign.isascii() and sign.isalpha()]
 
 
 def _opposition(c: Comparison) -> str:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from semantic_layer.analysis import analyse
 from semantic_layer.chat import Chat, Said
 from semantic_layer.differences import difference, key_of
+from semantic_layer.doubts import doubts_of
 from semantic_layer.grounds import other_ground
 from semantic_layer.outcome import Reason
-from semantic_layer.remains import Doubt, IsTalk, Remains
+from semantic_layer.remains import Doubt, IsTalk, Left, Remains, lines_of, twins_of
 from semantic_layer.sides import without_sides
-from semantic_layer.small_talk import is_empty, sentences
+from semantic_layer.small_talk import sentences
 
 _BY_ORDER = re.compile(
     r"\b(?:first|second|third|last|latter|former)\b|第[一二三]个|前者|后者|最后一个"
 )
-_MOST_DOUBTS = 6
 _ALIKE = 0.6  # share of the fewer words
 
 
@@ -60,32 +60,44 @@ def fit_of(asked: Chat, stored: Chat, is_talk: IsTalk = lambda _: False) -> Fit:
 
 
 def _fit_referring(asked: Chat, stored: Chat, remains: Remains) -> Fit:
-    one, other = without_sides(asked, stored)
     texts = (asked.text, stored.text)
     if _BY_ORDER.search(asked.text) and not difference(asked.offer, stored.offer).in_order:
         return _refused(texts, "the assistant named things in another order")
-    exchanged = _exchanged(one, other)
+    exchanged = _exchanged(asked.history, stored.history)
     if exchanged:
         return _refused(texts, exchanged)
-    parts = (
-        ("the assistant last", _last(one), _last(other)),
-        ("the user", _by("user", one), _by("user", other)),
-        ("the assistant before", _by("assistant", one)[:-1], _by("assistant", other)[:-1]),
-    )
-    doubts: list[Doubt] = []
-    for name, here, there in parts:
-        found = remains.compare(_lines(here), _lines(there))
-        if isinstance(found, str):
-            return _refused(texts, f"{name} said another thing: {found}", remains.unsure)
-        if not (name == "the assistant before" and all(d.is_addition for d in found)):
-            doubts += found
+    one, other = without_sides(asked, stored)
+    here, there = remains.left(lines_of(one), lines_of(other))
+    clash = _clash(asked, stored, here, there)
+    if clash:
+        return _refused(texts, clash, remains.unsure)
+    doubts = doubts_of(asked, stored, here, there)
     dependence = asked.dependence
     same = (dependence.reply,) * 2 if dependence.reply else texts
     detail = f"refers to the same ({dependence.kind}: {dependence.detail})"
-    if len(doubts) > _MOST_DOUBTS:
-        return _refused(texts, f"{len(doubts)} things are said in other words", remains.unsure)
     reason = Reason("history", "pass", detail)
     return Fit(1.0, reason, same, remains.unsure if doubts else (), tuple(doubts), True)
+
+
+def _clash(asked: Chat, stored: Chat, here: Left, there: Left) -> str:
+    """Name what the remains contradict each other in: close lines, or numbers of either."""
+    for role in ("assistant", "user"):
+        for twin in twins_of(here.of(role), there.of(role)):
+            if twin.is_close and twin.difference.conflict:
+                return f"the {role} said another thing: {twin.difference.conflict}"
+    lone = [
+        sorted(_numbers(left.assistant) - _numbers(_all_texts(chat)))
+        for left, chat in ((here, stored), (there, asked))
+    ]
+    return f"the assistant said {lone[0][0]} / {lone[1][0]}" if all(lone) else ""
+
+
+def _numbers(texts: Iterable[str]) -> set[str]:
+    return {number for text in texts for number in analyse(text).numbers}
+
+
+def _all_texts(chat: Chat) -> list[str]:
+    return [*(text for _, text in chat.history), chat.text]
 
 
 def _exchanged(one: Iterable[Said], other: Iterable[Said]) -> str:
@@ -138,11 +150,3 @@ def _said(chat: Chat) -> list[Said]:
 
 def _by(role: str, history: Iterable[Said]) -> list[str]:
     return [text for by, text in history if by == role]
-
-
-def _last(history: Iterable[Said]) -> list[str]:
-    return _by("assistant", history)[-1:]
-
-
-def _lines(texts: Iterable[str]) -> list[str]:
-    return [part for text in texts for part in sentences(text) if not is_empty(part)]

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.admin.actor import actor_of
 from gateway.admin.query import read_query
-from gateway.api.connection import headers_of, parts_of, read_body
+from gateway.api.connection import parts_of, read_body
 from gateway.errors import BackendUnavailable, BadRequest, Conflict, NotFound
 from gateway.evidence import Experiment, State
 from gateway.parts import Parts
@@ -146,7 +146,7 @@ async def _apply(
     policy = IntentPolicy(
         mode="manual", threshold=threshold, budget=before.budget, ttl_s=before.ttl_s
     )
-    actor = f"{actor_of(headers_of(request.scope))}: experiment {experiment.id}"
+    actor = f"{actor_of(request.scope)}: experiment {experiment.id}"
     await desk.put(experiment.intent, policy, actor=actor, expected=None)
 
 

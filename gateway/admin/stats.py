@@ -17,7 +17,11 @@ HTTP = Request[Any, Any, Any]
 @get("/stats")
 async def traffic(request: HTTP) -> dict[str, Any]:
     """Show hit rates, latencies, tokens and money saved, entries and the state of the parts."""
-    parts = parts_of(request.scope)
+    return await traffic_view(parts_of(request.scope))
+
+
+async def traffic_view(parts: Parts) -> dict[str, Any]:
+    """Return what ``GET /admin/stats`` shows."""
     entries, health = await asyncio.gather(parts.cache.counts(), read_health(parts))
     return {
         **parts.stats.snapshot(),
