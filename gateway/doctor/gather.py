@@ -93,7 +93,7 @@ async def _engine(parts: Parts) -> Engine | None:
     return Engine(
         model=_model(local),
         stats=stats,
-        context_tokens=client.ready.context_length if client.ready is not None else 0,
+        context_tokens=client.ready.model_context_length if client.ready is not None else 0,
         restarts=client.num_restarts,
         detail=client.detail,
         prompts=prompts,
