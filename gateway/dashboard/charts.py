@@ -146,7 +146,7 @@ def _short(value: float) -> float:
 def _drawing(elements: list[svg.Element]) -> Markup:
     whole = svg.SVG(
         viewBox=svg.ViewBoxSpec(0, 0, SIDE, SIDE),
-        preserveAspectRatio="none",
+        preserveAspectRatio=svg.PreserveAspectRatio("none"),
         elements=elements,
         extra={"aria-hidden": "true", "focusable": "false"},
     )
