@@ -36,7 +36,7 @@ from gateway.admin.intents import (
 from gateway.admin.prefix import explain, reset, tree, unpin, volatile, warm
 from gateway.admin.requests import get_request, list_requests
 from gateway.admin.review import list_review
-from gateway.admin.stats import prefix, traffic
+from gateway.admin.stats import prefix, series, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.admin.upstreams import drain, list_upstreams, undrain
 from gateway.api.chat import create_chat_completion
@@ -134,6 +134,7 @@ def _admin_router() -> Router:
             list_requests,
             get_request,
             traffic,
+            series,
             prefix,
             tree,
             explain,

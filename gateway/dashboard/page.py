@@ -17,6 +17,10 @@ HOME = "/dashboard"
 LOGIN = f"{HOME}/login"
 PAGES = {
     "overview": HOME,
+    "cache": f"{HOME}/cache",
+    "prefixes": f"{HOME}/prefixes",
+    "experiments": f"{HOME}/experiments",
+    "doctor": f"{HOME}/doctor",
 }
 LANGUAGE, THEME = "strata_lang", "strata_theme"
 THEMES = ("light", "dark")

@@ -50,8 +50,10 @@ function localise(root) {
   for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
     const at = new Date(time.dateTime);
     const two = (n) => String(n).padStart(2, "0");
-    time.title = time.textContent + " UTC";
-    time.textContent = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+    time.title = time.dateTime;
+    const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
+    if ("clock" in time.dataset) { time.textContent = clock; continue; }
+    time.textContent = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock}:${two(at.getSeconds())}`;
   }
 }
 
