@@ -17,6 +17,9 @@ HOME = "/dashboard"
 LOGIN = f"{HOME}/login"
 PAGES = {
     "overview": HOME,
+    "thresholds": f"{HOME}/thresholds",
+    "review": f"{HOME}/review",
+    "requests": f"{HOME}/requests",
 }
 LANGUAGE, THEME = "strata_lang", "strata_theme"
 THEMES = ("light", "dark")

@@ -10,13 +10,27 @@ from gateway.dashboard.errors import PAGE_ERRORS
 from gateway.dashboard.login import log_in, log_out, show_login
 from gateway.dashboard.overview import overview
 from gateway.dashboard.page import HOME
+from gateway.dashboard.requests import request_page, requests_page
+from gateway.dashboard.review import review_page
+from gateway.dashboard.thresholds import preview, thresholds_page
 
 STATIC = Path(__file__).with_name("static")
 
 
 def dashboard_router() -> Router:
     """Return the pages: signing in is open to all, the rest to who is let in."""
-    pages = Router(path="/", guards=[pages_only], route_handlers=[overview])
+    pages = Router(
+        path="/",
+        guards=[pages_only],
+        route_handlers=[
+            overview,
+            thresholds_page,
+            preview,
+            review_page,
+            requests_page,
+            request_page,
+        ],
+    )
     return Router(
         path=HOME,
         include_in_schema=False,
