@@ -66,7 +66,11 @@ def series_view(parts: Parts, minutes: int, step: int) -> Series:
 @get("/prefix/stats")
 async def prefix(request: HTTP) -> dict[str, Any]:
     """Show blocks by state, tokens by source, evictions, memory and time to first token."""
-    parts = parts_of(request.scope)
+    return await prefix_view(parts_of(request.scope))
+
+
+async def prefix_view(parts: Parts) -> dict[str, Any]:
+    """Return what ``GET /admin/prefix/stats`` shows."""
     stats = await read_engine(parts)
     seen = {"engine": _engine(parts), "ttft_s": parts.stats.prefix_ttft()}
     return seen if stats is None else {**seen, **_counters(stats)}

@@ -7,11 +7,14 @@ from litestar import Request, get
 from litestar.params import FromPath
 from litestar.response import Template
 
+from gateway.admin.cache import entries_view
+from gateway.admin.prefix import explain_view
 from gateway.admin.requests import OUTCOMES, request_view, requests_view
 from gateway.api.connection import parts_of
 from gateway.dashboard.differences import differences
 from gateway.dashboard.page import page
-from gateway.errors import BadRequest
+from gateway.errors import BackendUnavailable, BadRequest
+from gateway.parts import Parts
 
 HTTP = Request[Any, Any, Any]
 FILTERS = ("outcome", "intent", "model", "tenant", "text", "entry", "cursor")
@@ -58,3 +61,30 @@ async def request_page(request: HTTP, request_id: FromPath[str]) -> Template:
         nearest=nearest,
         pieces=differences(found["question"], nearest) if nearest else None,
     )
+
+
+@get("/requests/{request_id:str}/prefix")
+async def request_prefix(request: HTTP, request_id: FromPath[str]) -> Template:
+    """Tell what the request would find in the prefix cache now, and where it parts from it."""
+    parts = parts_of(request.scope)
+    found = await request_view(parts, request_id)
+    explanation, obstacle = None, ""
+    try:
+        asked = await _asked(parts, found)
+        if asked is not None:
+            explanation = await explain_view(parts, asked, found["tenant"])
+    except (BackendUnavailable, BadRequest) as error:
+        obstacle = error.message
+    return page(
+        request, "request_prefix.html", one=found, explanation=explanation, obstacle=obstacle
+    )
+
+
+async def _asked(parts: Parts, found: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the whole request, as far as its entry still has it."""
+    if not found["entry"]:
+        return None
+    selected = {"id": found["entry"], "tenant": found["tenant"]}
+    entries = (await entries_view(parts, selected))["entries"]
+    asked: dict[str, Any] | None = entries[0]["request"] if entries else None
+    return asked

@@ -16,7 +16,7 @@ from gateway.readings import read_engine, read_health
 from semantic_layer import IntentPolicy, StoreError, threshold_curve
 
 MOST_REQUESTS = 10_000
-MOST_PROMPT_CHARS = 1 << 20
+MOST_PROMPT_CHARS = 1 << 19
 _MOST_PREFIXES = 50
 _PREFIX_DEPTH = 4
 

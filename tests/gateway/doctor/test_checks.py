@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.backends.base import PartHealth
+from gateway.backends.prompt_kinds import PromptKind
 from gateway.doctor import Snapshot, findings_of
 from gateway.doctor.checks import CHECKS
 from gateway.doctor.checks.backends import check_backends
@@ -211,6 +212,13 @@ FAULTS: list[tuple[str, Check, dict[str, Any], str, str]] = [
         {"settings": settings("local", prefix_caching="off"), "traffic": generations(0)},
         "warning",
         "local.prefix_caching to on",
+    ),
+    (
+        "rewritten histories",
+        check_hit_shares,
+        {"engine": engine(prompts=report(kinds=[PromptKind("multi-turn", 40, 9000, 0.2, 0.8)]))},
+        "warning",
+        "only append",
     ),
     (
         "many near misses",
@@ -430,6 +438,10 @@ SOUND: list[tuple[Check, dict[str, Any]]] = [
     (check_thresholds, {"intents": [intent(served=3)]}),
     (check_thresholds, {"intents": [proven(mode="off", wrong=600, low=0.9, high=1.0)]}),
     (check_hit_shares, {"traffic": generations(80)}),
+    (
+        check_hit_shares,
+        {"engine": engine(prompts=report(kinds=[PromptKind("multi-turn", 40, 9000, 0.7, 0.8)]))},
+    ),
     (check_hit_shares, {"traffic": near_misses(2, of=100)}),
     (check_memory, {"engine": engine(stats=engine_stats(evictions_by_tier={"device": 9}))}),
     (check_memory, {"room": None, "engine": None}),
