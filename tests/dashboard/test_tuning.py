@@ -5,8 +5,9 @@ import uuid
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
+from gateway.dashboard.page import PAGES
 from tests.contract.client import until
 from tests.dashboard.house import House
 
@@ -66,7 +67,8 @@ def test_next_request_obeys_when_a_threshold_is_applied_and_undone(
     operator.keyboard.press("Control+A")
     operator.keyboard.type("1")
     expect(operator.locator("#mode")).to_have_value("manual")
-    expect(operator.locator("#preview .tile").nth(1)).not_to_contain_text("\n0\n")
+    lost = operator.locator("#preview .tile").nth(1).locator("dd").first
+    expect(lost).to_have_text(re.compile("[1-9]"))
     expect(operator.locator("#preview")).to_contain_text(REWORDED)
     operator.keyboard.press("Enter")
     expect(operator.locator("#in-force")).to_have_text("1.000")
@@ -150,31 +152,27 @@ def test_requests_are_found_by_filters_that_stand_in_the_address(
     expect(operator.locator("#main")).to_contain_text("Threshold")
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_is_shown_as_text_on_every_page(
-    house: House, operator: Page, text: str
-) -> None:
+def test_hostile_text_is_shown_as_text_on_every_page(house: House, operator: Page) -> None:
     """Prompts, names and tags run nothing and ask nothing of other hosts (case O03)."""
     space = {"x-strata-namespace": "<i>space</i>", "x-strata-tags": "<b>tag</b>"}
-    sent = ask(house, space, text, model="stub-model")
-    recorded(house, sent.headers["x-request-id"])
-    asked_elsewhere: list[str] = []
-    operator.on(
-        "request",
-        lambda request: (
-            None
-            if request.url.startswith((house.stack.url, "data:"))
-            else asked_elsewhere.append(request.url)
-        ),
-    )
-    operator.goto("/dashboard/requests")
-    expect(operator.locator("#list tbody tr").first).to_contain_text(text)
-    operator.locator("#list tbody a").first.click()
-    expect(operator.locator(".words").first).to_have_text(text)
-    for url in ("/dashboard/review", "/dashboard/thresholds", "/dashboard"):
+    sent = {text: ask(house, space, text).headers["x-request-id"] for text in HOSTILE}
+    elsewhere: list[str] = []
+
+    def note(request: Request) -> None:
+        if not request.url.startswith((house.stack.url, "data:")):
+            elsewhere.append(request.url)
+
+    operator.on("request", note)
+    for text, request_id in sent.items():
+        recorded(house, request_id)
+        operator.goto(f"/dashboard/requests/{request_id}")
+        expect(operator.locator(".words").first).to_have_text(text)
+        assert operator.title().endswith("Strata")
+    for url in PAGES.values():
         operator.goto(url)
         assert operator.title().endswith("Strata")
-    assert asked_elsewhere == []
+        assert operator.locator("#main img, #main b, #main i:not(.key)").count() == 0
+    assert elsewhere == []
 
 
 def test_hostile_names_are_shown_as_text_when_a_key_is_guessed_with_them(
