@@ -62,6 +62,7 @@ from gateway.lifespan import open_parts
 from gateway.parts import Parts
 from gateway.settings import Settings, load_settings
 from gateway.telemetry import access_writer, configure_logging
+from gateway.traces import Traces, open_traces
 
 
 def create_app(settings: Settings | None = None, parts: Parts | None = None) -> Litestar:
@@ -77,6 +78,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
     if settings is None:
         settings = load_settings(None, os.environ) if parts is None else parts.settings
     check_exposure(settings)
+    traces = open_traces(settings.traces)
     app = Litestar(
         route_handlers=[
             create_chat_completion,
@@ -96,14 +98,14 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
             metrics,
             _admin_router(),
         ],
-        lifespan=[] if parts is not None else [_opened(settings)],
+        lifespan=[] if parts is not None else [_opened(settings, traces)],
         exception_handlers=EXCEPTION_HANDLERS,
         openapi_config=openapi_config(_version()),
         logging_config=None,
     )
     if parts is not None:
         app.state["parts"] = parts
-    app.asgi_handler = AccessLog(app.asgi_handler, access_writer(settings.log))
+    app.asgi_handler = traces.app(AccessLog(app.asgi_handler, access_writer(settings.log)))
     return app
 
 
@@ -155,11 +157,13 @@ def _admin_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # typ
     guard.check(headers_of(connection.scope), client.host if client else None)
 
 
-def _opened(settings: Settings) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
+def _opened(
+    settings: Settings, traces: Traces
+) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         configure_logging(settings.log)
-        async with open_parts(settings) as parts:
+        async with open_parts(settings, traces) as parts:
             app.state["parts"] = parts
             yield
 

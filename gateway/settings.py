@@ -30,6 +30,7 @@ from gateway.setting_sections import (
     RedisSettings,
     RequestsSettings,
     SemanticSettings,
+    TraceSettings,
 )
 from gateway.settings_tree import PREFIX, SettingsError, allowed, build, is_table_list, keys
 from gateway.upstream_settings import UpstreamSettings
@@ -69,6 +70,7 @@ class Settings:
     requests: RequestsSettings = field(default_factory=RequestsSettings)
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     log: LogSettings = field(default_factory=LogSettings)
+    traces: TraceSettings = field(default_factory=TraceSettings)
     upstreams: list[UpstreamSettings] = field(default_factory=list)
     upstream_keys: Mapping[str, str] = field(
         default_factory=dict, repr=False, metadata={"derived": True}
@@ -108,6 +110,7 @@ def describe(settings: Settings) -> dict[str, Any]:
     tree = msgspec.to_builtins(settings, enc_hook=str)
     del tree["upstream_keys"]
     secrets = ((tree, "admin_key"), (tree["qdrant"], "api_key"), (tree["cache"], "encryption_key"))
+    secrets += ((tree["traces"], "headers"),)
     for place, key in secrets:
         if place[key]:
             place[key] = "****"
