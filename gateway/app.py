@@ -7,8 +7,6 @@ from contextlib import AbstractAsyncContextManager
 from importlib.metadata import PackageNotFoundError, version
 
 from litestar import Litestar, Router
-from litestar.connection import ASGIConnection
-from litestar.handlers import BaseRouteHandler
 
 from gateway.access_log import AccessLog
 from gateway.admin.cache import (
@@ -18,6 +16,7 @@ from gateway.admin.cache import (
     lookup,
 )
 from gateway.admin.doctor import doctor
+from gateway.admin.entrance import admin_only
 from gateway.admin.experiments import (
     end_experiment,
     get_experiment,
@@ -25,7 +24,6 @@ from gateway.admin.experiments import (
     start_experiment,
 )
 from gateway.admin.feedback import give_feedback
-from gateway.admin.guard import AdminGuard
 from gateway.admin.intents import (
     delete_intent,
     get_curve,
@@ -38,12 +36,11 @@ from gateway.admin.intents import (
 from gateway.admin.prefix import explain, reset, tree, unpin, volatile, warm
 from gateway.admin.requests import get_request, list_requests
 from gateway.admin.review import list_review
-from gateway.admin.stats import prefix, traffic
+from gateway.admin.stats import prefix, series, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.admin.upstreams import drain, list_upstreams, undrain
 from gateway.api.chat import create_chat_completion
 from gateway.api.completions import create_completion
-from gateway.api.connection import headers_of, parts_of
 from gateway.api.embeddings import create_embeddings
 from gateway.api.errors import EXCEPTION_HANDLERS
 from gateway.api.health import live, metrics, ready
@@ -58,6 +55,7 @@ from gateway.api.responses import (
     list_input_items,
 )
 from gateway.auth import check_exposure
+from gateway.dashboard import dashboard_router, static_files, template_config
 from gateway.lifespan import open_parts
 from gateway.parts import Parts
 from gateway.settings import Settings, load_settings
@@ -97,8 +95,15 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
             ready,
             metrics,
             _admin_router(),
+            dashboard_router(),
+            static_files(),
         ],
+<<<<<<< HEAD
         lifespan=[] if parts is not None else [_opened(settings, traces)],
+=======
+        template_config=template_config(),
+        lifespan=[] if parts is not None else [_opened(settings)],
+>>>>>>> main
         exception_handlers=EXCEPTION_HANDLERS,
         openapi_config=openapi_config(_version()),
         logging_config=None,
@@ -112,7 +117,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
 def _admin_router() -> Router:
     return Router(
         path="/admin",
-        guards=[_admin_only],
+        guards=[admin_only],
         tags=["admin"],
         route_handlers=[
             lookup,
@@ -135,6 +140,7 @@ def _admin_router() -> Router:
             list_requests,
             get_request,
             traffic,
+            series,
             prefix,
             tree,
             explain,
@@ -151,6 +157,7 @@ def _admin_router() -> Router:
     )
 
 
+<<<<<<< HEAD
 def _admin_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type: ignore[type-arg]
     guard = AdminGuard(parts_of(connection.scope).settings.admin_key)
     client = connection.client
@@ -160,6 +167,9 @@ def _admin_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # typ
 def _opened(
     settings: Settings, traces: Traces
 ) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
+=======
+def _opened(settings: Settings) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
+>>>>>>> main
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         configure_logging(settings.log)

@@ -21,6 +21,7 @@ from gateway.pipeline import Pipeline
 from gateway.public_prefixes import warm_public
 from gateway.record import RequestRecord
 from gateway.refresh import Refresher
+from gateway.series import TrafficSeries
 from gateway.settings import Settings, SettingsError
 from gateway.stats import TrafficStats
 from gateway.stores import (
@@ -64,6 +65,7 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
     async with AsyncExitStack() as stack:
         stack.push_async_callback(traces.close)
         metrics, stats, key_ring = Metrics(), TrafficStats(), KeyRing(settings.api_keys_file)
+        series = TrafficSeries()
         engine = await start_engine(stack, settings)
         store_url = await open_redis(settings, stack)
         store = open_store(settings, store_url)
@@ -132,6 +134,7 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
             traces.record(request)
             metrics.record(request)
             stats.record(request)
+            series.record(request)
             ledger.record(request)
             evidence.record(request)
 
@@ -163,6 +166,7 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
             engine=engine,
             metrics=metrics,
             stats=stats,
+            series=series,
             ledger=ledger,
             upstreams=upstreams,
             relayed_headers=relayed_headers(settings.upstreams),

@@ -182,6 +182,13 @@ class RequestsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DashboardSettings:
+    """Web pages; ``mask_prompts`` shows only how long prompts and answers are."""
+
+    mask_prompts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LayoutSettings:
     """How requests are written before caches and models see them.
 

@@ -20,6 +20,7 @@ from gateway.setting_sections import (
     UPSTREAM,
     CacheSettings,
     Count,
+    DashboardSettings,
     EmbedderSettings,
     LayoutSettings,
     LocalSettings,
@@ -68,6 +69,7 @@ class Settings:
     semantic: SemanticSettings = field(default_factory=SemanticSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)
     requests: RequestsSettings = field(default_factory=RequestsSettings)
+    dashboard: DashboardSettings = field(default_factory=DashboardSettings)
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     log: LogSettings = field(default_factory=LogSettings)
     traces: TraceSettings = field(default_factory=TraceSettings)

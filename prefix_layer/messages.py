@@ -227,7 +227,10 @@ class EngineStats(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """The engine has loaded its model and takes commands."""
+    """The engine has loaded its model and takes commands.
+
+    ``context_length`` is what fits the pool of the model's own, ``model_context_length``.
+    """
 
     request_id: str
     model_fingerprint: str
@@ -237,6 +240,7 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     device: str
     block_size: int
     num_blocks: int
+    model_context_length: int = 0
 
 
 Event = Tokens | Failed | EngineStats | Ready | Warmed | Probed | Tree

@@ -178,7 +178,7 @@ async def _set(request: HTTP, parts: Parts, name: str, policy: IntentPolicy | No
     expected = _expected(headers.get("if-match"))
     desk = parts.evidence.intents
     try:
-        await desk.put(name, policy, actor=actor_of(headers), expected=expected)
+        await desk.put(name, policy, actor=actor_of(request.scope), expected=expected)
     except VersionConflict:
         raise PreconditionFailed(
             f"the intent {name!r} was changed meanwhile; read it again", param="if-match"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from gateway.backends.prompt_kinds import KindTally, PromptKind
 from gateway.backends.recent_requests import RecentRequest
 from gateway.backends.tokenizer import Tokenizer
 from gateway.lint.finding import Finding
@@ -44,7 +45,7 @@ class VolatileReport(msgspec.Struct, frozen=True):
     """The dearest spans first. Shares are of the prompt tokens of all ``requests``.
 
     ``hit_share`` is what an unbounded cache finds as the prompts are, ``reachable_share`` what it
-    would find if all of these spans were mended.
+    would find if all of these spans were mended; ``kinds`` are the same by kind of traffic.
     """
 
     requests: int
@@ -52,6 +53,7 @@ class VolatileReport(msgspec.Struct, frozen=True):
     hit_share: float
     reachable_share: float
     spans: list[VolatileSpan]
+    kinds: list[PromptKind] = []
 
 
 def find_volatile(
@@ -63,6 +65,7 @@ def find_volatile(
     """Compare each tenant's requests with each other; ``names`` are those of their salts."""
     tokens = PromptTokens(tokenizer)
     replay = PrefixReplay(block_size, MAX_BLOCKS)
+    kinds = KindTally()
     spans: list[VolatileSpan] = []
     for salt in dict.fromkeys(request.salt for request in requests):
         linter = Linter(tokens)
@@ -70,7 +73,10 @@ def find_volatile(
             if request.salt == salt:
                 linter.read("recent", at, {"messages": request.messages, "tools": request.tools})
                 rendered = tokens.render(request.messages, request.tools)
-                replay.visit(salt.hex(), tokens.encode(rendered))
+                before = replay.num_tokens
+                cached = replay.visit(salt.hex(), tokens.encode(rendered))
+                num = replay.num_tokens - before
+                kinds.add(request.messages, request.tools, num, cached)
         spans += [_span(names.get(salt, UNKNOWN), found) for found in linter.findings()]
     reachable = replay.num_cached + sum(span.lost_tokens for span in spans)
     return VolatileReport(
@@ -79,6 +85,7 @@ def find_volatile(
         hit_share=replay.num_cached / max(replay.num_tokens, 1),
         reachable_share=min(1.0, reachable / max(replay.num_tokens, 1)),
         spans=sorted(spans, key=lambda span: -span.lost_tokens),
+        kinds=kinds.kinds(),
     )
 
 

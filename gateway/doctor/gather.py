@@ -16,7 +16,7 @@ from gateway.readings import read_engine, read_health
 from semantic_layer import IntentPolicy, StoreError, threshold_curve
 
 MOST_REQUESTS = 10_000
-MOST_PROMPT_CHARS = 1 << 20
+MOST_PROMPT_CHARS = 1 << 19
 _MOST_PREFIXES = 50
 _PREFIX_DEPTH = 4
 
@@ -93,7 +93,7 @@ async def _engine(parts: Parts) -> Engine | None:
     return Engine(
         model=_model(local),
         stats=stats,
-        context_tokens=client.ready.context_length if client.ready is not None else 0,
+        context_tokens=client.ready.model_context_length if client.ready is not None else 0,
         restarts=client.num_restarts,
         detail=client.detail,
         prompts=prompts,

@@ -19,7 +19,7 @@ class Engine:
     """The local model. ``stats`` is None while it does not answer, ``prompts`` before any.
 
     ``prefixes`` are the most shared ones; ``context_tokens`` is the longest prompt with its
-    answer.
+    answer that the model itself can read.
     """
 
     model: str

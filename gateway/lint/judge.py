@@ -15,6 +15,7 @@ from prefix_layer import Edit, Finding, find_cause, first_edit
 
 STATIC = ("system", TOOLS, "prompt")
 MIN_MOVED = 2
+MIN_ID_CHARS = 4  # of a number that is no count
 MIN_EXAMPLES = 4
 SHOWN_CHARS = 60
 MAX_EDIT_CHARS = 80  # of a user's message; more is another content
@@ -81,7 +82,8 @@ def _of_texts(here: Turn, cached: Turn, at: int) -> Judged | None:
         piece = here.text.find(found.piece, max(0, edit.start - len(found.piece)))
         char = piece if piece >= 0 else char
     name = volatile_name(found.cause, here.text, char, edit)
-    return Judged(found.cause, name, found.detail, at, char)
+    is_id = found.cause == "number" and name.endswith(" id") and len(found.piece) >= MIN_ID_CHARS
+    return Judged("identifier" if is_id else found.cause, name, found.detail, at, char)
 
 
 def _template(here: Turn, cached: Turn, found: Finding, edit: Edit, at: int) -> Judged | None:

@@ -24,7 +24,7 @@ LEAD_CHARS = 32
 VOLATILE = ("timestamp", "uuid", "identifier", "number")
 
 _VARIES = re.compile(r"[0-9a-fA-F-]{6,}|\d+")
-_MESSAGE = re.compile(r"messages(?:\[\d+\])*?\[(\d+)\](?:\.|$)")
+_MESSAGE = re.compile(r"(?:messages|\binput)(?:\[\d+\])*?\[(\d+)\](?:\.|$)")
 _MARK = "\ue000"
 _MARK_TOOL = {"type": "function", "function": {"name": _MARK}}
 
