@@ -67,7 +67,8 @@ def _moved_turns(ours: tuple[Turn, ...], theirs: tuple[Turn, ...], at: int) -> J
 
 def _of_texts(here: Turn, cached: Turn, at: int) -> Judged | None:
     """Name the cause inside one turn."""
-    found, edit = find_cause(here.text, cached.text), first_edit(here.text, cached.text)
+    edit = first_edit(here.text, cached.text)
+    found = None if edit is None else find_cause(here.text, cached.text, edit)
     if found is None or edit is None:
         return None
     moved = _template(here, cached, found, edit, at) or _order(here, cached, found, edit, at)
