@@ -98,12 +98,8 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
             dashboard_router(),
             static_files(),
         ],
-<<<<<<< HEAD
-        lifespan=[] if parts is not None else [_opened(settings, traces)],
-=======
         template_config=template_config(),
-        lifespan=[] if parts is not None else [_opened(settings)],
->>>>>>> main
+        lifespan=[] if parts is not None else [_opened(settings, traces)],
         exception_handlers=EXCEPTION_HANDLERS,
         openapi_config=openapi_config(_version()),
         logging_config=None,
@@ -157,19 +153,9 @@ def _admin_router() -> Router:
     )
 
 
-<<<<<<< HEAD
-def _admin_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type: ignore[type-arg]
-    guard = AdminGuard(parts_of(connection.scope).settings.admin_key)
-    client = connection.client
-    guard.check(headers_of(connection.scope), client.host if client else None)
-
-
 def _opened(
     settings: Settings, traces: Traces
 ) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
-=======
-def _opened(settings: Settings) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
->>>>>>> main
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         configure_logging(settings.log)
