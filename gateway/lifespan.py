@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack
 
 from gateway.auth import KeyRing
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
+from gateway.call import OnRecord
 from gateway.embeddings import Embeddings
 from gateway.evidence import Evidence, EvidencePolicy
 from gateway.flight import FlightGroup
@@ -130,14 +131,8 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
         if local is not None and settings.local.public_prefixes is not None:
             await warm_public(local, settings.local.public_prefixes, settings.layout)
 
-        def record(request: RequestRecord) -> None:
-            traces.record(request)
-            metrics.record(request)
-            stats.record(request)
-            series.record(request)
-            ledger.record(request)
-            evidence.record(request)
-
+        listeners = (traces, metrics, stats, series, ledger, evidence)
+        record = _to_all([each.record for each in listeners])
         pipeline = Pipeline(
             cache=cache,
             backends=backends,
@@ -179,6 +174,14 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
             ),
             evidence=evidence,
         )
+
+
+def _to_all(listeners: Sequence[OnRecord]) -> OnRecord:
+    def record(request: RequestRecord) -> None:
+        for listener in listeners:
+            listener(request)
+
+    return record
 
 
 def _policy(settings: Settings) -> CachePolicy:
