@@ -111,8 +111,12 @@ def describe(settings: Settings) -> dict[str, Any]:
     """Return the settings as plain values, secrets masked."""
     tree = msgspec.to_builtins(settings, enc_hook=str)
     del tree["upstream_keys"]
-    secrets = ((tree, "admin_key"), (tree["qdrant"], "api_key"), (tree["cache"], "encryption_key"))
-    secrets += ((tree["traces"], "headers"),)
+    secrets = (
+        (tree, "admin_key"),
+        (tree["qdrant"], "api_key"),
+        (tree["cache"], "encryption_key"),
+        (tree["traces"], "headers"),
+    )
     for place, key in secrets:
         if place[key]:
             place[key] = "****"
