@@ -7,8 +7,6 @@ from contextlib import AbstractAsyncContextManager
 from importlib.metadata import PackageNotFoundError, version
 
 from litestar import Litestar, Router
-from litestar.connection import ASGIConnection
-from litestar.handlers import BaseRouteHandler
 
 from gateway.access_log import AccessLog
 from gateway.admin.cache import (
@@ -17,6 +15,8 @@ from gateway.admin.cache import (
     invalidate_entries,
     lookup,
 )
+from gateway.admin.doctor import doctor
+from gateway.admin.entrance import admin_only
 from gateway.admin.experiments import (
     end_experiment,
     get_experiment,
@@ -24,7 +24,6 @@ from gateway.admin.experiments import (
     start_experiment,
 )
 from gateway.admin.feedback import give_feedback
-from gateway.admin.guard import AdminGuard
 from gateway.admin.intents import (
     delete_intent,
     get_curve,
@@ -37,12 +36,11 @@ from gateway.admin.intents import (
 from gateway.admin.prefix import explain, reset, tree, unpin, volatile, warm
 from gateway.admin.requests import get_request, list_requests
 from gateway.admin.review import list_review
-from gateway.admin.stats import prefix, traffic
+from gateway.admin.stats import prefix, series, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.admin.upstreams import drain, list_upstreams, undrain
 from gateway.api.chat import create_chat_completion
 from gateway.api.completions import create_completion
-from gateway.api.connection import headers_of, parts_of
 from gateway.api.embeddings import create_embeddings
 from gateway.api.errors import EXCEPTION_HANDLERS
 from gateway.api.health import live, metrics, ready
@@ -57,10 +55,12 @@ from gateway.api.responses import (
     list_input_items,
 )
 from gateway.auth import check_exposure
+from gateway.dashboard import dashboard_router, static_files, template_config
 from gateway.lifespan import open_parts
 from gateway.parts import Parts
 from gateway.settings import Settings, load_settings
 from gateway.telemetry import access_writer, configure_logging
+from gateway.traces import Traces, open_traces
 
 
 def create_app(settings: Settings | None = None, parts: Parts | None = None) -> Litestar:
@@ -76,6 +76,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
     if settings is None:
         settings = load_settings(None, os.environ) if parts is None else parts.settings
     check_exposure(settings)
+    traces = open_traces(settings.traces)
     app = Litestar(
         route_handlers=[
             create_chat_completion,
@@ -94,22 +95,25 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
             ready,
             metrics,
             _admin_router(),
+            dashboard_router(),
+            static_files(),
         ],
-        lifespan=[] if parts is not None else [_opened(settings)],
+        template_config=template_config(),
+        lifespan=[] if parts is not None else [_opened(settings, traces)],
         exception_handlers=EXCEPTION_HANDLERS,
         openapi_config=openapi_config(_version()),
         logging_config=None,
     )
     if parts is not None:
         app.state["parts"] = parts
-    app.asgi_handler = AccessLog(app.asgi_handler, access_writer(settings.log))
+    app.asgi_handler = traces.app(AccessLog(app.asgi_handler, access_writer(settings.log)))
     return app
 
 
 def _admin_router() -> Router:
     return Router(
         path="/admin",
-        guards=[_admin_only],
+        guards=[admin_only],
         tags=["admin"],
         route_handlers=[
             lookup,
@@ -132,6 +136,7 @@ def _admin_router() -> Router:
             list_requests,
             get_request,
             traffic,
+            series,
             prefix,
             tree,
             explain,
@@ -143,21 +148,18 @@ def _admin_router() -> Router:
             drain,
             undrain,
             list_tenants,
+            doctor,
         ],
     )
 
 
-def _admin_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type: ignore[type-arg]
-    guard = AdminGuard(parts_of(connection.scope).settings.admin_key)
-    client = connection.client
-    guard.check(headers_of(connection.scope), client.host if client else None)
-
-
-def _opened(settings: Settings) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
+def _opened(
+    settings: Settings, traces: Traces
+) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         configure_logging(settings.log)
-        async with open_parts(settings) as parts:
+        async with open_parts(settings, traces) as parts:
             app.state["parts"] = parts
             yield
 

@@ -59,6 +59,7 @@ class Metrics:
         self._intents: set[str] = set()
         self._models: set[str] = set()
         self._tenants: set[str] = set()
+        self._counters: dict[str, _Children[Counter]] = {}
         self._engine = _EngineCollector()
         self._registry.register(self._engine)
         ProcessCollector(registry=self._registry)
@@ -243,6 +244,16 @@ class Metrics:
         """Show the engine's last reading; None when there is no engine to read."""
         self._engine.stats = stats
 
+    def totals(self) -> dict[str, dict[tuple[str, ...], float]]:
+        """Return every counter by name and label values, in the order of its labels.
+
+        Names are without ``strata_`` and ``_total``.
+        """
+        return {
+            name.removeprefix("strata_").removesuffix("_total"): counter.values()
+            for name, counter in self._counters.items()
+        }
+
     def render(self) -> bytes:
         """Return the exposition text, of type `CONTENT_TYPE`."""
         return generate_latest(self._registry)
@@ -259,7 +270,9 @@ class Metrics:
         return _bounded(self._intents, intent, MAX_INTENTS)
 
     def _counter(self, name: str, text: str, labels: str) -> "_Children[Counter]":
-        return _Children(Counter(name, text, labels.split(), registry=self._registry))
+        children = _Children(Counter(name, text, labels.split(), registry=self._registry))
+        self._counters[name] = children
+        return children
 
     def _gauge(self, name: str, text: str, labels: str) -> "_Children[Gauge]":
         return _Children(Gauge(name, text, labels.split(), registry=self._registry))
@@ -292,6 +305,15 @@ class _Children(Generic[M]):
             child = self._metric.labels(*labels) if labels else self._metric
             self._children[labels] = child
         return child
+
+    def values(self) -> dict[tuple[str, ...], float]:
+        """Return the value of every child; a counter's total."""
+        return {
+            tuple(sample.labels.values()): sample.value
+            for family in self._metric.collect()
+            for sample in family.samples
+            if not sample.name.endswith("_created")
+        }
 
 
 class _EngineCollector(Collector):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from gateway.admin.session import Sessions
 from gateway.auth import KeyRing
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
@@ -12,6 +13,7 @@ from gateway.ledger import Ledger
 from gateway.metrics import Metrics
 from gateway.pipeline import Pipeline
 from gateway.quotas import Quotas
+from gateway.series import TrafficSeries
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
 from gateway.upstreams import Upstreams
@@ -39,7 +41,9 @@ class Parts:
     quotas: Quotas
     responses: KeptResponses
     evidence: Evidence
+    series: TrafficSeries = field(default_factory=TrafficSeries)
     ledger: Ledger = field(default_factory=Ledger.without_prices)
     upstreams: Upstreams = field(default_factory=dict)
     relayed_headers: frozenset[bytes] = frozenset()
     local: LocalBackend | None = None
+    sessions: Sessions = field(default_factory=Sessions)

@@ -12,10 +12,13 @@ from prefix_layer.block_events import BlockListener, EvictedHashes
 from prefix_layer.block_pool import BlockPool
 from prefix_layer.compiling import Compiling, GrammarCompiler
 from prefix_layer.config import EngineConfig
-from prefix_layer.errors import ModelLoadError
-from prefix_layer.eviction import EvictionPolicy, TtlPolicy, make_policy
-from prefix_layer.kv_cache import PagedKVCache
-from prefix_layer.kv_events import KvEvents
+from prefix_layer.engine_parts import (
+    allocate,
+    count_blocks,
+    eviction_policy,
+    kv_fingerprint,
+    open_events,
+)
 from prefix_layer.masker import Masker
 from prefix_layer.messages import (
     EngineStats,
@@ -30,8 +33,7 @@ from prefix_layer.messages import (
     Warm,
     Warmed,
 )
-from prefix_layer.model import LoadedModel, load_model
-from prefix_layer.narrow import load_kernel
+from prefix_layer.model import load_model
 from prefix_layer.prefix_cache import PrefixCache
 from prefix_layer.prefix_index import PrefixIndex
 from prefix_layer.replies import failed, no_choice, sampling_fault, tokens_of
@@ -44,7 +46,6 @@ from prefix_layer.speedup import prove_and_speed_up
 from prefix_layer.tiers import open_tiers
 from prefix_layer.warm import Operator
 
-_MIN_SLOTS = 2
 _LOAD_WAIT_S = 0.02
 _MEASURED_TOKENS = 64
 _COPIES_A_STEP = 2
@@ -64,18 +65,18 @@ class Engine:
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        num_blocks = _num_blocks(config)
-        policy = _make_policy(config, num_blocks)
+        num_blocks = count_blocks(config)
+        policy = eviction_policy(config, num_blocks)
         if config.num_threads is not None:
             torch.set_num_threads(config.num_threads)
         self._config = config
         self._model = load_model(config)
-        self._kv = _allocate(self._model, num_blocks * config.block_size)
+        self._kv = allocate(self._model, num_blocks * config.block_size)
         self._tiers = open_tiers(config, self._views, self._model.fingerprint)
-        index = PrefixIndex(config.block_size, _kv_fingerprint(self._model, config))
+        index = PrefixIndex(config.block_size, kv_fingerprint(self._model, config))
         evicted = EvictedHashes()
         listeners: list[BlockListener] = [evicted]
-        self._events = _open_events(config)
+        self._events = open_events(config)
         if self._events is not None:
             listeners.append(self._events)
         if self._tiers is not None:
@@ -320,37 +321,5 @@ class Engine:
             device=str(self._model.device),
             block_size=self._config.block_size,
             num_blocks=num_blocks,
+            model_context_length=self._model.context_length,
         )
-
-
-def _make_policy(config: EngineConfig, num_blocks: int) -> EvictionPolicy:
-    policy = make_policy(config.eviction, num_blocks)
-    return TtlPolicy(policy, config.kv_ttl_s, time.monotonic) if config.kv_ttl_s else policy
-
-
-def _kv_fingerprint(model: LoadedModel, config: EngineConfig) -> str:
-    """Name what a block's KV depends on: KV that was rounded is other KV."""
-    lossy = config.kv_codec != "none" and bool(config.host_kv_bytes or config.disk_kv_bytes)
-    return f"{model.fingerprint}+{config.kv_codec}" if lossy else model.fingerprint
-
-
-def _open_events(config: EngineConfig) -> KvEvents | None:
-    return None if config.kv_events is None else KvEvents(config.kv_events, config.block_size)
-
-
-def _num_blocks(config: EngineConfig) -> int:
-    if config.block_size < 1 or config.max_batch_tokens < 1 or config.max_sequences < 1:
-        raise ModelLoadError("block_size, max_batch_tokens and max_sequences must be at least 1")
-    num_blocks = config.kv_tokens // config.block_size
-    if num_blocks * config.block_size < _MIN_SLOTS:
-        raise ModelLoadError(f"kv_tokens {config.kv_tokens} leaves no room for {_MIN_SLOTS} tokens")
-    return num_blocks
-
-
-def _allocate(model: LoadedModel, num_slots: int) -> PagedKVCache:
-    try:
-        suits = model.device.type == "cpu" and model.dtype == torch.float32
-        kernel = load_kernel() if suits else None
-        return PagedKVCache(model.shapes, num_slots, model.dtype, model.device, kernel)
-    except RuntimeError as error:
-        raise ModelLoadError(f"no memory for a KV pool of {num_slots} tokens") from error

@@ -77,6 +77,7 @@ from semantic_layer.response_store import (
     MemoryResponseStore,
     Page,
     ResponseStore,
+    Room,
     Selector,
     open_response_store,
 )
@@ -172,6 +173,7 @@ __all__ = [
     "Rejections",
     "Replay",
     "ResponseStore",
+    "Room",
     "Row",
     "Scorer",
     "SealedJournal",

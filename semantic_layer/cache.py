@@ -27,7 +27,7 @@ from semantic_layer.reading import RequestReader
 from semantic_layer.reembedding import Reembedder
 from semantic_layer.rejections import Rejections
 from semantic_layer.request import CacheControl, CacheQuery
-from semantic_layer.response_store import Page, ResponseStore, Selector
+from semantic_layer.response_store import Page, ResponseStore, Room, Selector
 from semantic_layer.scorer import Scorer
 from semantic_layer.thresholds import Thresholds
 from semantic_layer.upkeep import Near, PartState, Upkeep
@@ -266,6 +266,10 @@ class SemanticCache:
     async def counts(self) -> dict[str, int]:
         """Return the number of entries by store; a store that is down is absent."""
         return await self._upkeep.counts()
+
+    async def room(self) -> Room | None:
+        """Tell how full the store's memory is; None where it is down, or nobody counts."""
+        return await self._upkeep.room()
 
     async def health(self) -> dict[str, PartState]:
         """Return the state of each part, asked now."""

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from semantic_layer.analysis import analyse
-from semantic_layer.differences import difference, key_of
-from semantic_layer.small_talk import is_empty
+from semantic_layer.chat import Said
+from semantic_layer.differences import Difference, difference, key_of
+from semantic_layer.referred import words_of_lines
+from semantic_layer.small_talk import is_empty, sentences
 
 IsTalk = Callable[[str], bool | None]  # None: nobody knows yet
 _CLAUSE = re.compile(r"(?:[,;:，；：]| -)\s*")
 _LEAST_CLAUSE = 6  # characters
 _LONG_LINE = 200
-_LONG_DOUBT = 400
-_MOST_UNSURE = 12
-_MOST_LINES = 24  # of a side beside what both say
-_FEW_LINES = 2  # of a side, compared as one text
+_MOST_UNSURE = 24
 _TWIN = 0.5  # share of the fewer words
+_SAME_LINE = 0.6  # share of the more words
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,34 @@ class Doubt:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What one side says that the other does not say in these words: lines by who said them."""
+
+    user: tuple[str, ...]
+    assistant: tuple[str, ...]
+
+    def of(self, role: str) -> tuple[str, ...]:
+        """Return the lines of user or assistant."""
+        return self.user if role == "user" else self.assistant
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A line of each side that speak of the same, and how they differ.
+
+    ``is_close`` tells that they differ in little.
+    """
+
+    one: str
+    other: str
+    difference: Difference
+    is_close: bool
+
+
 @dataclass(slots=True)
 class Remains:
-    """Compares lines; ``is_talk`` tells small talk that no list of words knows.
+    """Compares histories; ``is_talk`` tells small talk that no list of words knows.
 
     ``unsure`` are lines that it knew nothing of, when not too many.
     """
@@ -43,30 +68,23 @@ class Remains:
     @property
     def unsure(self) -> tuple[str, ...]:
         """The lines that may be small talk."""
-        return tuple(self._unsure) if len(self._unsure) <= _MOST_UNSURE else ()
+        return tuple(self._unsure[:_MOST_UNSURE])
 
-    def compare(self, one: Sequence[str], other: Sequence[str]) -> list[Doubt] | str:
-        """Return what is said in other words; a text when something contradicts or stands alone."""
-        shared = Counter(map(key_of, one)) & Counter(map(key_of, other))
+    def left(self, one: Sequence[Said], other: Sequence[Said]) -> tuple[Left, Left]:
+        """Return what each side says beside what both say, without small talk."""
+        shared = Counter(_keys(one)) & Counter(_keys(other))
         here, there = _beside(one, shared), _beside(other, shared)
-        if max(len(here), len(there)) > _MOST_LINES:
-            return "too much to be compared"
-        if max(len(here), len(there)) <= _FEW_LINES:
-            found = difference(" ".join(here), " ".join(there))
-            if found.is_none and found.in_order:
-                return []
-        left, right = self._telling(here, there), self._telling(there, here)
-        pairs = _paired(left, right)
-        return _doubts(pairs) if isinstance(pairs, list) else pairs
+        return self._telling(here, there), self._telling(there, here)
 
-    def _telling(self, lines: Sequence[str], others: Sequence[str]) -> list[str]:
+    def _telling(self, lines: Sequence[Said], others: Sequence[Said]) -> Left:
         """Drop small talk, but never a line that has a twin on the other side."""
-        words = [_words(line) for line in others]
-        left = []
-        for line in lines:
-            has_twin = any(_alike(_words(line), each) for each in words)
-            left += [line] if has_twin else self._kept(line)
-        return left
+        words = [words_of_lines([line]) for _, line in others]
+        left: dict[str, list[str]] = {"user": [], "assistant": []}
+        for role, line in lines:
+            own = words_of_lines([line])
+            has_twin = any(is_alike(own, each) for each in words)
+            left[role] += [line] if has_twin else self._kept(line)
+        return Left(tuple(left["user"]), tuple(left["assistant"]))
 
     def _kept(self, line: str) -> list[str]:
         if self._drops(line):
@@ -85,48 +103,53 @@ class Remains:
         return bool(answer)
 
 
-def _paired(one: list[str], other: list[str]) -> list[tuple[str, str]] | str:
-    """Pair lines that say alike; few are one text together. A text when one stays alone."""
-    if max(len(one), len(other)) <= _FEW_LINES:
-        return [(" ".join(one), " ".join(other))]
-    free = list(other)
-    pairs = []
-    for line in one:
-        words = _words(line)
-        best = max(free, key=lambda each: len(words & _words(each)), default="")
-        if not _alike(words, _words(best)):
-            return f"{line} / nothing"
-        free.remove(best)
-        pairs.append((line, best))
-    return f"nothing / {free[0]}" if free else pairs
+def twins_of(one: Sequence[str], other: Sequence[str]) -> list[Twin]:
+    """Pair the lines that speak of the same, each at most once, the most alike first."""
+    pairs = [(_likeness(a, b), a, b) for a in one for b in other]
+    left, right = set(one), set(other)
+    found = []
+    for likeness, a, b in sorted(pairs, key=lambda pair: -pair[0]):
+        if likeness > 0 and a in left and b in right:
+            left.remove(a)
+            right.remove(b)
+            found.append(Twin(a, b, difference(a, b), likeness >= _SAME_LINE))
+    return found
 
 
-def _doubts(pairs: Iterable[tuple[str, str]]) -> list[Doubt] | str:
-    doubts = []
-    for one, other in pairs:
-        found = difference(one, other)
-        if found.conflict or max(len(one), len(other)) > _LONG_DOUBT:
-            return str(found)
-        if not (found.is_none and found.in_order):
-            doubts.append(Doubt(one, other, found.is_addition, str(found)))
-    return doubts
+def _likeness(one: str, other: str) -> float:
+    """Return the share of words that two lines have in common, 0 when they are not alike.
+
+    Numbers may be others.
+    """
+    a, b = (words_of_lines([line]) - set(analyse(line).numbers) for line in (one, other))
+    if not is_alike(a, b):
+        return 0.0
+    return len(a & b) / max(len(a), len(b)) if a or b else 1.0
 
 
-def _words(line: str) -> frozenset[str]:
-    return frozenset(token.norm for token in analyse(line).content if not token.weak)
+def is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Say whether two lines share so many words that they speak of the same."""
+    return len(one & other) >= _TWIN * min(len(one), len(other)) and bool(one) == bool(other)
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    return len(one & other) >= _TWIN * max(1, min(len(one), len(other)))
+def lines_of(history: Iterable[Said]) -> list[Said]:
+    """Divide a history into its lines, without those that are plainly empty."""
+    return [
+        (role, part) for role, text in history for part in sentences(text) if not is_empty(part)
+    ]
 
 
-def _beside(lines: Iterable[str], shared: Counter[str]) -> list[str]:
+def _keys(lines: Iterable[Said]) -> list[Said]:
+    return [(role, key_of(line)) for role, line in lines]
+
+
+def _beside(lines: Iterable[Said], shared: Counter[Said]) -> list[Said]:
     budget = Counter(shared)
     left = []
-    for line in lines:
-        key = key_of(line)
+    for role, line in lines:
+        key = (role, key_of(line))
         if budget[key]:
             budget[key] -= 1
         else:
-            left.append(line)
+            left.append((role, line))
     return left

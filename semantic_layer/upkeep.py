@@ -1,5 +1,7 @@
 """Browsing, invalidating, sweeping and health over both stores; decides nothing."""
 
+import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from typing import TypeVar
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreError, StoreUnavailable
 from semantic_layer.guarded import GuardedParts
-from semantic_layer.response_store import Page, Selector
+from semantic_layer.response_store import Page, Room, Selector
 from semantic_layer.vector_index import Place, Vector
 
 T = TypeVar("T")
@@ -20,10 +22,11 @@ _DEADLINE_S = 10.0  # operators wait longer than requests do
 
 @dataclass(frozen=True, slots=True)
 class PartState:
-    """Whether a part can do its work now, and if not, why."""
+    """Whether a part can do its work now, and if not, why; ``seconds`` is how long a ping took."""
 
     ok: bool
     detail: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,14 @@ class Upkeep:
         }
         return {part: number for part, number in found.items() if number is not None}
 
+    async def room(self) -> Room | None:
+        """Tell how full the store's memory is; None where it is down, or nobody counts."""
+        try:
+            async with asyncio.timeout(_DEADLINE_S):
+                return await self._parts.store.room()
+        except (StoreError, TimeoutError):  # a server may forbid to be asked: no breaker's concern
+            return None
+
     async def health(self) -> dict[str, PartState]:
         """Ask each part whether it can do its work."""
         embedder = self._parts.breakers["embedder"]
@@ -167,8 +178,9 @@ class Upkeep:
             return None
 
     async def _ping(self, part: str, ping: Callable[[], Awaitable[None]]) -> PartState:
+        started = time.perf_counter()
         try:
             await self._parts.breakers[part].call(ping)
         except StoreUnavailable as error:
             return PartState(ok=False, detail=str(error))
-        return PartState(ok=True)
+        return PartState(ok=True, seconds=time.perf_counter() - started)

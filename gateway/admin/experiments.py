@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.admin.actor import actor_of
 from gateway.admin.query import read_query
-from gateway.api.connection import headers_of, parts_of, read_body
+from gateway.api.connection import parts_of, read_body
 from gateway.errors import BackendUnavailable, BadRequest, Conflict, NotFound
 from gateway.evidence import Experiment, State
 from gateway.parts import Parts
@@ -79,7 +79,11 @@ class ExperimentList(Struct, frozen=True):
 @get("/experiments")
 async def list_experiments(request: HTTP) -> ExperimentList:
     """List all experiments with their results so far."""
-    parts = parts_of(request.scope)
+    return await experiments_view(parts_of(request.scope))
+
+
+async def experiments_view(parts: Parts) -> ExperimentList:
+    """Return what ``GET /admin/experiments`` shows."""
     return ExperimentList([await _view(parts, one) for one in parts.evidence.experiments.all])
 
 
@@ -146,7 +150,7 @@ async def _apply(
     policy = IntentPolicy(
         mode="manual", threshold=threshold, budget=before.budget, ttl_s=before.ttl_s
     )
-    actor = f"{actor_of(headers_of(request.scope))}: experiment {experiment.id}"
+    actor = f"{actor_of(request.scope)}: experiment {experiment.id}"
     await desk.put(experiment.intent, policy, actor=actor, expected=None)
 
 

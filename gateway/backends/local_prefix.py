@@ -162,9 +162,16 @@ class LocalPrefix:
                 return True
         return False
 
-    async def volatile(self, names: Mapping[bytes, str], tenant: bytes | None) -> VolatileReport:
-        """Show what splits the prompts of late, of one tenant's salt or of all."""
-        requests = [r for r in self._requests.all() if tenant is None or r.salt == tenant]
+    async def volatile(
+        self, names: Mapping[bytes, str], tenant: bytes | None, max_chars: int | None = None
+    ) -> VolatileReport:
+        """Show what splits the prompts of late, of one tenant's salt or of all.
+
+        ``max_chars`` reads the newest prompts only, of so many characters together.
+        """
+        recent = self._requests
+        kept = recent.all() if max_chars is None else recent.newest(max_chars)
+        requests = [r for r in kept if tenant is None or r.salt == tenant]
         block_size = self._client.config.block_size
         return await asyncio.to_thread(find_volatile, self._tokenizer, requests, names, block_size)
 

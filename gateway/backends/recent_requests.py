@@ -40,3 +40,14 @@ class RecentRequests:
         """Return them, oldest first."""
         with self._lock:
             return [request for request, _ in self._kept.values()]
+
+    def newest(self, max_chars: int) -> list[RecentRequest]:
+        """Return the newest, oldest first, of at most so many characters; one at least."""
+        found: list[RecentRequest] = []
+        with self._lock:
+            for request, num_chars in reversed(self._kept.values()):
+                max_chars -= num_chars
+                if found and max_chars < 0:
+                    break
+                found.append(request)
+        return found[::-1]

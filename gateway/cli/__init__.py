@@ -15,6 +15,7 @@ COMMANDS = {
     "thresholds": "gateway.cli.thresholds:thresholds",
     "trace": "gateway.cli.trace:trace",
     "lint": "gateway.cli.lint:lint",
+    "doctor": "gateway.cli.doctor:doctor",
     "analyze": "gateway.cli.analyze:analyze",
 }
 

@@ -85,6 +85,14 @@ class AdminClient:
         """
         return list(self._ask("GET", "/admin/intents")["intents"])
 
+    def doctor(self) -> Row:
+        """Return the findings about the gateway and its traffic.
+
+        Raises:
+            AdminApiError: the gateway could not be asked, or refused.
+        """
+        return self._ask("GET", "/admin/doctor")
+
     def _ask(self, method: str, route: str = "/admin/cache/entries", **request: Any) -> Row:
         try:
             response = self._http.request(method, route, **request)

@@ -3,9 +3,10 @@
 from gateway.evidence.evidence import Evidence, EvidencePolicy
 from gateway.evidence.experiments import Experiment, State
 from gateway.evidence.feedback import FeedbackResult, Judged, Person
+from gateway.evidence.glance import Glance
 from gateway.evidence.intents import VersionConflict
 from gateway.evidence.playback import Playback
-from gateway.evidence.recorded import RecordedRequest
+from gateway.evidence.recorded import ReasonRow, RecordedRequest
 from gateway.evidence.review import ReviewItem
 from gateway.evidence.trainer import ALL
 
@@ -15,9 +16,11 @@ __all__ = [
     "EvidencePolicy",
     "Experiment",
     "FeedbackResult",
+    "Glance",
     "Judged",
     "Person",
     "Playback",
+    "ReasonRow",
     "RecordedRequest",
     "ReviewItem",
     "State",

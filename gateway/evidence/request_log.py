@@ -9,9 +9,11 @@ import time
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
+from gateway.evidence.glance import Glance
 from gateway.evidence.recorded import RecordedRequest, key_of, recorded
 from gateway.record import CacheOutcome, RequestRecord
 from semantic_layer import Journal, Row, StoreUnavailable
@@ -27,6 +29,7 @@ _PER_S = {"exact": 20, "other": 200}
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(RecordedRequest).decode
+_glance = msgspec.msgpack.Decoder(Glance).decode
 
 
 class RequestLog:
@@ -142,6 +145,23 @@ class RequestLog:
             num_seen += len(rows)
         return found, before
 
+    async def newest(self, most: int) -> list[Glance]:
+        """Return the newest requests at a glance, newest first; read beside the event loop.
+
+        Raises:
+            StoreUnavailable: the store is slow or down.
+        """
+        await self.flush()
+        found: list[Glance] = []
+        before: int | None = None
+        while len(found) < most:
+            rows = await self._journal.before(REQUESTS, before, min(_PAGE, most - len(found)))
+            if not rows:
+                break
+            found += await asyncio.to_thread(_glances, rows)
+            before = rows[-1].seq
+        return found
+
     def _has_room(self, now: float, outcome: CacheOutcome) -> bool:
         second = int(now)
         if second != self._second:
@@ -164,3 +184,12 @@ def _read(row: Row) -> RecordedRequest | None:
         return _decode(zlib.decompress(row.data))
     except (zlib.error, msgspec.MsgspecError):
         return None
+
+
+def _glances(rows: Sequence[Row]) -> list[Glance]:
+    """Return what can be read of the rows, in their order."""
+    found: list[Glance] = []
+    for row in rows:
+        with suppress(zlib.error, msgspec.MsgspecError):
+            found.append(_glance(zlib.decompress(row.data)))
+    return found

@@ -2,11 +2,18 @@
 
 from collections.abc import Callable
 
-from semantic_layer.response_store.base import Page, ResponseStore, Selector
+from semantic_layer.response_store.base import Page, ResponseStore, Room, Selector
 from semantic_layer.response_store.memory import MemoryResponseStore
 from semantic_layer.sealing import Sealer
 
-__all__ = ["MemoryResponseStore", "Page", "ResponseStore", "Selector", "open_response_store"]
+__all__ = [
+    "MemoryResponseStore",
+    "Page",
+    "ResponseStore",
+    "Room",
+    "Selector",
+    "open_response_store",
+]
 
 
 def open_response_store(

@@ -58,6 +58,20 @@ class Page:
     cursor: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How full a store's memory is.
+
+    ``limit_bytes`` 0 is no limit. With ``drops_entries`` a full server makes room by itself, else
+    it refuses writes; ``num_dropped`` counts what went that way since its start.
+    """
+
+    used_bytes: int
+    limit_bytes: int = 0
+    drops_entries: bool = False
+    num_dropped: int = 0
+
+
 class ResponseStore(Protocol):
     """Keeps entries until they expire, apart by tenant.
 
@@ -99,6 +113,10 @@ class ResponseStore(Protocol):
 
     async def sweep(self, now: float) -> int:
         """Drop index members whose entry has expired by ``now`` or is gone; return how many."""
+        ...
+
+    async def room(self) -> Room | None:
+        """Tell how full the store's memory is; None where nobody counts."""
         ...
 
     async def ping(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from semantic_layer.entry import Entry
-from semantic_layer.response_store.base import Page, Selector
+from semantic_layer.response_store.base import Page, Room, Selector
 from semantic_layer.response_store.cursor import Position, decode_cursor, encode_cursor
 from semantic_layer.response_store.keys import member_name
 
@@ -77,6 +77,10 @@ class MemoryResponseStore:
         for key in expired:
             del self._entries[key]
         return len(expired)
+
+    async def room(self) -> Room | None:
+        """Tell nothing: the memory is the process's."""
+        return None
 
     async def ping(self) -> None:
         """Return at once."""

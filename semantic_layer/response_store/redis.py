@@ -21,12 +21,13 @@ from semantic_layer.entry import Entry
 from semantic_layer.errors import EntryCorrupt
 from semantic_layer.redis_connection import RedisConnection, StoreFull
 from semantic_layer.response_store import scripts
-from semantic_layer.response_store.base import Page, Selector
+from semantic_layer.response_store.base import Page, Room, Selector
 from semantic_layer.response_store.codec import decode_entry, encode_entry
 from semantic_layer.response_store.cursor import Position, decode_cursor, encode_cursor
 from semantic_layer.response_store.keys import Keys, member_name, parse_member
 from semantic_layer.sealing import Sealer, entry_place
 
+_KEEPS = "noeviction"
 _CHUNK = 64  # entries fetched at once while browsing
 _SCAN_LIMIT = 10_000  # members looked at for one page
 _SWEEP_RANKS = 500  # members looked at by one script call
@@ -184,6 +185,17 @@ class RedisResponseStore:
             await self._forget(members)
             removed += len(members)
         return removed + await self._prune_indexes()
+
+    async def room(self) -> Room | None:
+        """Tell how full the server's memory is, as its ``INFO`` has it."""
+        memory = await self._run(lambda: self._redis.info("memory"))
+        stats = await self._run(lambda: self._redis.info("stats"))
+        return Room(
+            used_bytes=int(memory["used_memory"]),
+            limit_bytes=int(memory.get("maxmemory", 0)),
+            drops_entries=memory.get("maxmemory_policy", _KEEPS) != _KEEPS,
+            num_dropped=int(stats.get("evicted_keys", 0)),
+        )
 
     async def ping(self) -> None:
         """Return when the server answers."""

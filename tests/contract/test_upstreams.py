@@ -5,21 +5,20 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.contract.client import Client, until
-from tests.contract.stack import Stack, serving
+from tests.contract.fleet import Fleet, FleetClient, toml, ups, views
+from tests.contract.stack import serving
 from tests.fakes.upstream import (
     DONE,
     Answer,
     Call,
     FakeUpstream,
     Gate,
-    Script,
     chunk,
     echo,
     refusal,
@@ -33,51 +32,6 @@ DROPPED = Answer([], ending="cut")
 PROMPT = "Recite ten lines about snow."
 LINES = [f"雪 line {k} 🌙\n" for k in range(10)]
 TEXT = "".join(LINES)
-
-
-@dataclass
-class Fleet:
-    """A gateway before two replicas of one engine and a spare engine."""
-
-    stack: Stack
-    one: FakeUpstream
-    two: FakeUpstream
-    spare: FakeUpstream
-
-    @property
-    def fakes(self) -> list[FakeUpstream]:
-        return [self.one, self.two, self.spare]
-
-    def script(self, one: Script = echo, two: Script = echo, spare: Script = echo) -> None:
-        self.one.script, self.two.script, self.spare.script = one, two, spare
-
-    @property
-    def num_calls(self) -> list[int]:
-        return [len(fake.calls) for fake in self.fakes]
-
-
-def toml(one: str, two: str, spare: str) -> str:
-    return f"""
-[[upstreams]]
-name = "pair"
-base_url = "{one}"
-models = ["stub-model", "alone"]
-aliases = {{best = "stub-model"}}
-replicas = ["{two}"]
-policy = "round_robin"
-timeout_s = 3
-max_retry_wait_s = 1.0
-relay_headers = ["X-Team"]
-fallbacks = {{stub-model = ["spare/spare-model"]}}
-
-[upstreams.prices."*"]
-input_per_million = 1000000
-output_per_million = 1000000
-
-[[upstreams]]
-name = "spare"
-base_url = "{spare}"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +58,6 @@ def fleet(running: Fleet) -> Fleet:
     return running
 
 
-class FleetClient(Client):
-    def body(self, prompt: Any, **fields: Any) -> dict[str, Any]:
-        return super().body(prompt, **{"model": "stub-model", **fields})
-
-
 @pytest.fixture
 def caller(fleet: Fleet) -> Iterator[Client]:
     """A caller in a cache space of its own, to whom both replicas are up."""
@@ -116,16 +65,6 @@ def caller(fleet: Fleet) -> Iterator[Client]:
     until(lambda: ups(client) == [True, True], what="both replicas up")
     yield client
     client.close()
-
-
-def ups(client: Client) -> list[bool]:
-    health = client.http.get("/health/ready").json()
-    return [part["ok"] for part in health["upstreams"]["each"]["pair"]["each"].values()]
-
-
-def views(client: Client, name: str = "pair") -> dict[str, Any]:
-    listed = client.http.get("/admin/upstreams").json()["upstreams"]
-    return next(view for view in listed if view["name"] == name)
 
 
 @pytest.mark.parametrize("stream", [True, False])

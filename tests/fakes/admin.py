@@ -20,6 +20,7 @@ class FakeAdminApi:
         self.queries: list[dict[str, str]] = []
         self.warmed: list[dict[str, Any]] = []
         self.intents: list[dict[str, Any]] = []
+        self.report: dict[str, Any] = {}
         self.url = ""
 
     def store(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -64,6 +65,8 @@ def serving(api: FakeAdminApi) -> Iterator[FakeAdminApi]:
         def do_GET(self) -> None:
             if self.path == "/admin/intents":
                 self._answer(lambda: {"intents": api.intents})
+            elif self.path == "/admin/doctor":
+                self._answer(lambda: api.report)
             else:
                 self._answer(lambda: api.browse(dict(parse_qsl(urlsplit(self.path).query))))
 

@@ -116,7 +116,8 @@ def test_history_is_doubted_when_its_words_only_moved() -> None:
     """Another order without an exchange is for the verifier to read."""
     moved = ("From Madrid to Lima my flight goes.", *FLIGHT[1:])
     found = fit_of(chat(*FLIGHT), chat(*moved))
-    assert [(d.one, d.is_addition) for d in found.doubts] == [(FLIGHT[0], False)]
+    read = [(d.one, d.is_addition) for d in found.doubts]
+    assert read == [(f"{FLIGHT[0]} {FLIGHT[-1]}", False)]
 
 
 @pytest.mark.parametrize(("one", "other"), UNFIT)

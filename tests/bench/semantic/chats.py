@@ -11,6 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from semantic_layer.chat import Chat
+from semantic_layer.doubts import doubts_of
+from semantic_layer.remains import Remains, lines_of
+from semantic_layer.sides import without_sides
+from tests.bench.pair_sets import LabelledPair
+
 AUTHORED = Path(__file__).parent / "authored"
 Message = dict[str, str]
 
@@ -76,3 +82,25 @@ def _messages(texts: list[str]) -> tuple[Message, ...]:
     return tuple(
         {"role": "assistant" if i % 2 else "user", "content": text} for i, text in enumerate(texts)
     )
+
+
+def chat_of(messages: tuple[Message, ...]) -> Chat:
+    """Return the chat as similarity is judged on it."""
+    return Chat(messages[-1]["content"], tuple((m["role"], m["content"]) for m in messages[:-1]))
+
+
+def requests_of(pairs: list[ChatPair]) -> Iterator[LabelledPair]:
+    """Yield what a verifier would be asked between chats whose last messages need their histories.
+
+    Of a trap that differs both in what the user and in what the assistant said nobody knows which
+    of the two makes it one, unless its context is another altogether.
+    """
+    for pair in pairs:
+        asked, stored = chat_of(pair.one), chat_of(pair.other)
+        if asked.alone or stored.alone:
+            continue
+        one, other = without_sides(asked, stored)
+        left = Remains(lambda _: False).left(lines_of(one), lines_of(other))
+        doubts = [d for d in doubts_of(asked, stored, *left) if d.one != d.other]
+        if pair.same or len(doubts) == 1 or pair.kind == "traps:context":
+            yield from (LabelledPair(d.one, d.other, same=pair.same) for d in doubts)

@@ -21,19 +21,14 @@ from scipy.optimize import minimize
 from gateway.bundled import default_models_dir, prepare
 from semantic_layer import Entry, Scorer, ThreadedEmbedder, load_encoder, load_verifier
 from semantic_layer.bert_encoder import BertEncoder
-from semantic_layer.chat import Chat
 from semantic_layer.decision import Found, Judge
 from semantic_layer.histories import fit_of
 from semantic_layer.resources import load_json
 from semantic_layer.talk import BUNDLED, TalkModel
 from semantic_layer.verifier import PairScorer
-from tests.bench.semantic.chats import ChatPair, Message, authored, is_fitting
+from tests.bench.semantic.chats import ChatPair, authored, chat_of, is_fitting
 
 Array = npt.NDArray[np.float64]
-
-
-def chat_of(messages: tuple[Message, ...]) -> Chat:
-    return Chat(messages[-1]["content"], tuple((m["role"], m["content"]) for m in messages[:-1]))
 
 
 class Talk:

@@ -6,7 +6,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zlib import crc32
 
@@ -19,6 +19,7 @@ from tests.bench.minimal_edits import Neighbours
 from tests.bench.pair_sets import LabelledPair
 from tests.bench.semantic import chinese_edits, english_edits
 from tests.bench.semantic.authored import Group
+from tests.bench.semantic.chats import authored, is_fitting, requests_of
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _QUORA_TRAINED = 70_000
@@ -30,11 +31,15 @@ SURE_DIFFERENT, SURE_SAME = 0.01, 0.99
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Two texts and the probability (0..1) that one answer is right for both."""
+    """Two texts and the probability (0..1) that one answer is right for both.
+
+    ``is_needed`` ones are trained on however long they are.
+    """
 
     one: str
     other: str
     same: float
+    is_needed: bool = False
 
 
 Draw = Callable[[], Sample | None]
@@ -77,6 +82,11 @@ class Mixture:
         self._similar = _english_neighbours(self._asked, encoder)
         self._similar_zh = _chinese_neighbours(tokenizer, encoder)
         self._groups: list[Group] = []
+        requests = list(requests_of([pair for pair in authored() if is_fitting(pair)]))
+        self._chats = {
+            same: [request for request in requests if request.same == same]
+            for same in (True, False)
+        }
 
     def renew(self, groups: Sequence[Group]) -> int:
         """Use these groups (their training part) from now on; return how many."""
@@ -89,7 +99,7 @@ class Mixture:
         while sample is None:
             sample = self._rng.choices(*self._sources())[0]()
         if self._rng.random() < 0.5:
-            return Sample(sample.other, sample.one, sample.same)
+            return replace(sample, one=sample.other, other=sample.one)
         return sample
 
     def _sources(self) -> tuple[list[Draw], list[float]]:
@@ -101,6 +111,8 @@ class Mixture:
             (self._small_zh_set, 0.02),
             (self._paws_pair, 0.025),
             (self._edited_zh, 0.02),
+            (self._chat_same, 0.045),
+            (self._chat_trap, 0.055),
         ]
         if self._groups:
             shares += [
@@ -124,6 +136,17 @@ class Mixture:
     def _paws_pair(self) -> Sample:
         pair = self._rng.choice(self._paws)
         return Sample(pair.one, pair.other, QUORA_SAME if pair.same else QUORA_DIFFERENT)
+
+    def _chat_same(self) -> Sample:
+        return self._chat(same=True)
+
+    def _chat_trap(self) -> Sample:
+        return self._chat(same=False)
+
+    def _chat(self, *, same: bool) -> Sample:
+        pair = self._rng.choice(self._chats_same if same else self._chats_different)
+        one, other = self._maybe_retyped(pair.one), self._maybe_retyped(pair.other)
+        return Sample(one, other, SURE_SAME if same else SURE_DIFFERENT, is_needed=True)
 
     def _edited(self) -> Sample | None:
         return self._edit(self._rng.choice(self._asked))

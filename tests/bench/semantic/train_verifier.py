@@ -33,7 +33,8 @@ def batches(mixture: Mixture, rng: random.Random) -> list[list[Sample]]:
     drawn: list[Sample] = []
     while len(drawn) < BATCH * POOL:
         sample = mixture.draw()
-        if _width(sample) <= USUAL_WIDTH or rng.random() < LONG_SHARE:
+        usual = sample.is_needed or _width(sample) <= USUAL_WIDTH
+        if usual or rng.random() < LONG_SHARE:
             drawn.append(sample)
     drawn.sort(key=_width)
     cut = [drawn[i : i + BATCH] for i in range(0, len(drawn), BATCH)]

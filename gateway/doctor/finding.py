@@ -1,0 +1,34 @@
+"""What the doctor says: findings, each with its evidence and what mends it."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+Severity = Literal["ok", "notice", "warning", "error"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "notice", "ok")
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One thing that was looked at.
+
+    ``error``: something does not work now. ``warning``: trust, speed or money is lost. ``notice``:
+    there is more to be had. ``ok``: nothing is wrong; ``mend`` is empty then.
+    """
+
+    check: str
+    severity: Severity
+    title: str
+    evidence: str
+    mend: str = ""
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """All findings, the worst first. ``checked_at`` is Unix seconds, ``took_s`` how long it took.
+
+    ``requests`` are the recorded ones that were read.
+    """
+
+    checked_at: float
+    took_s: float
+    requests: int
+    findings: list[Finding]
