@@ -60,6 +60,7 @@ from gateway.lifespan import open_parts
 from gateway.parts import Parts
 from gateway.settings import Settings, load_settings
 from gateway.telemetry import access_writer, configure_logging
+from gateway.traces import Traces, open_traces
 
 
 def create_app(settings: Settings | None = None, parts: Parts | None = None) -> Litestar:
@@ -75,6 +76,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
     if settings is None:
         settings = load_settings(None, os.environ) if parts is None else parts.settings
     check_exposure(settings)
+    traces = open_traces(settings.traces)
     app = Litestar(
         route_handlers=[
             create_chat_completion,
@@ -97,14 +99,14 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
             static_files(),
         ],
         template_config=template_config(),
-        lifespan=[] if parts is not None else [_opened(settings)],
+        lifespan=[] if parts is not None else [_opened(settings, traces)],
         exception_handlers=EXCEPTION_HANDLERS,
         openapi_config=openapi_config(_version()),
         logging_config=None,
     )
     if parts is not None:
         app.state["parts"] = parts
-    app.asgi_handler = AccessLog(app.asgi_handler, access_writer(settings.log))
+    app.asgi_handler = traces.app(AccessLog(app.asgi_handler, access_writer(settings.log)))
     return app
 
 
@@ -151,11 +153,13 @@ def _admin_router() -> Router:
     )
 
 
-def _opened(settings: Settings) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
+def _opened(
+    settings: Settings, traces: Traces
+) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         configure_logging(settings.log)
-        async with open_parts(settings) as parts:
+        async with open_parts(settings, traces) as parts:
             app.state["parts"] = parts
             yield
 

@@ -13,11 +13,12 @@ from gateway.lint.logged import Logged, Row
 
 TOOLS = "tools"
 MIN_BAG_CHARS = 60  # a shorter text in another form costs nothing
+MIN_PIECE = 24
 LONG_PIECE = 240
 CUT_BEHIND = 8  # one in so many words
 MAX_CACHED_CHARS = 16 << 20
 
-_PIECE = re.compile(r".{24,}?(?:[.!?;,}\])|>]\s+|[。！？；，]|\n+)|.+", re.DOTALL)
+_END = re.compile(r"[.!?;,}\])|>]\s+|[。！？；，]|\n+")
 _WORD = re.compile(r"\w+")
 _SPAN = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7ff]+\W*|.", re.DOTALL)
 
@@ -99,8 +100,15 @@ def cut(text: str) -> list[str]:
 
     What has none is cut behind some of its words, the same ones whatever stands before them.
     """
-    pieces = _PIECE.findall(text)
-    if len(text) <= LONG_PIECE:
+    pieces: list[str] = []
+    start = 0
+    for found in _END.finditer(text):
+        if found.start() - start >= MIN_PIECE:
+            pieces.append(text[start : found.end()])
+            start = found.end()
+    if start < len(text):
+        pieces.append(text[start:])
+    if len(text) <= LONG_PIECE or max(map(len, pieces)) <= LONG_PIECE:
         return pieces
     return [part for piece in pieces for part in _parts(piece)]
 
