@@ -37,7 +37,7 @@ def visit(chats: Client, admin: Client) -> None:
     """Ask, repeat, reword; judge some hits; begin an experiment; split some prefixes."""
     for _ in range(2):
         for text in QUESTIONS.strip().replace("\n", " | ").split(" | "):
-            chats.chat(text, max_tokens=12, headers={"x-strata-tags": "shop"})
+            chats.chat(text, max_tokens=48, headers={"x-strata-tags": "shop"})
     for minute in range(5):
         system = {"role": "system", "content": f"It is 10:0{minute} on 30 November 2026. {RULES}"}
         asked = {"role": "user", "content": f"Which shelf has book {minute}?"}
