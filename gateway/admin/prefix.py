@@ -65,9 +65,19 @@ async def explain(request: HTTP) -> Explanation:
     """Tell what of a request's prompt is cached, where it parts from it, and why."""
     parts = parts_of(request.scope)
     body = convert(decode_object(await read_body(request.scope, request.receive)), ExplainBody)
+    return await explain_view(parts, body.request, body.tenant)
+
+
+async def explain_view(parts: Parts, request: dict[str, Any], tenant: str | None) -> Explanation:
+    """Return what ``POST /admin/prefix/explain`` tells of a request.
+
+    Raises:
+        BadRequest: it is no chat request for the local model, or no key has the tenant.
+        BackendUnavailable: there is no local model, or its engine is down.
+    """
     local = _local(parts)
-    chat = _chat(local, body.request, "request", parts.settings.layout)
-    return await local.prefix.explain(chat, _salt(parts, body.tenant))
+    chat = _chat(local, request, "request", parts.settings.layout)
+    return await local.prefix.explain(chat, _salt(parts, tenant))
 
 
 @post("/prefix/warm", status_code=200)

@@ -10,7 +10,7 @@ import msgspec
 from gateway.backends.prompt_kinds import KindTally, PromptKind
 from gateway.backends.recent_requests import RecentRequest
 from gateway.backends.tokenizer import Tokenizer
-from gateway.lint.finding import Finding
+from gateway.lint.finding import Finding, reachable_tokens
 from gateway.lint.hits import PrefixReplay
 from gateway.lint.linter import Linter
 from gateway.lint.tokens import PromptTokens
@@ -66,6 +66,7 @@ def find_volatile(
     tokens = PromptTokens(tokenizer)
     replay = PrefixReplay(block_size, MAX_BLOCKS)
     kinds = KindTally()
+    findings: list[Finding] = []
     spans: list[VolatileSpan] = []
     for salt in dict.fromkeys(request.salt for request in requests):
         linter = Linter(tokens)
@@ -77,8 +78,10 @@ def find_volatile(
                 cached = replay.visit(salt.hex(), tokens.encode(rendered))
                 num = replay.num_tokens - before
                 kinds.add(request.messages, request.tools, num, cached)
-        spans += [_span(names.get(salt, UNKNOWN), found) for found in linter.findings()]
-    reachable = replay.num_cached + sum(span.lost_tokens for span in spans)
+        found = linter.findings()
+        findings += found
+        spans += [_span(names.get(salt, UNKNOWN), one) for one in found]
+    reachable = reachable_tokens(replay.num_cached, findings, block_size)
     return VolatileReport(
         requests=len(requests),
         prompt_tokens=replay.num_tokens,

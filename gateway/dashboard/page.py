@@ -17,6 +17,9 @@ HOME = "/dashboard"
 LOGIN = f"{HOME}/login"
 PAGES = {
     "overview": HOME,
+    "thresholds": f"{HOME}/thresholds",
+    "review": f"{HOME}/review",
+    "requests": f"{HOME}/requests",
     "cache": f"{HOME}/cache",
     "prefixes": f"{HOME}/prefixes",
     "experiments": f"{HOME}/experiments",

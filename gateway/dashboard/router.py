@@ -14,6 +14,9 @@ from gateway.dashboard.login import log_in, log_out, show_login
 from gateway.dashboard.overview import overview
 from gateway.dashboard.page import HOME
 from gateway.dashboard.prefixes import prefixes_page, volatile_part
+from gateway.dashboard.requests import request_page, request_prefix, requests_page
+from gateway.dashboard.review import review_page
+from gateway.dashboard.thresholds import preview, thresholds_page
 
 STATIC = Path(__file__).with_name("static")
 
@@ -25,6 +28,12 @@ def dashboard_router() -> Router:
         guards=[pages_only],
         route_handlers=[
             overview,
+            thresholds_page,
+            preview,
+            review_page,
+            requests_page,
+            request_page,
+            request_prefix,
             cache_page,
             entry_page,
             prefixes_page,

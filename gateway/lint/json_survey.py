@@ -11,6 +11,7 @@ from typing import Any
 from gateway.layout import canonical_json
 
 MAX_SHAPES = 10_000
+MAX_BROKEN = 2000  # brackets of a text that open nothing
 
 _OPENS = re.compile(r"[{\[]")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -54,13 +55,14 @@ class JsonSurvey:
 
 def _values(text: str) -> Iterator[tuple[Any, str]]:
     """Give each object, and each list that holds one, and how it is written."""
-    at = 0
-    while (found := _OPENS.search(text, at)) is not None:
+    at = num_broken = 0
+    while num_broken < MAX_BROKEN and (found := _OPENS.search(text, at)) is not None:
         start = found.start()
         try:
             value, end = _decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             at = start + 1
+            num_broken += 1
             continue
         if isinstance(value, dict) or any(isinstance(item, dict) for item in value):
             yield value, text[start:end]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 
 from gateway.backends.tokenizer import Tokenizer
-from gateway.lint.finding import BadRow, Report
+from gateway.lint.finding import BadRow, Report, reachable_tokens
 from gateway.lint.hit_counter import Cache, HitCounter, Hits
 from gateway.lint.linter import MAX_BAD, Linter
 from gateway.lint.log_file import LogRow, decode_row, read_rows
@@ -58,7 +58,7 @@ class LogReader:
         findings = self._linter.findings()
         for file, line, message in hits.bad:
             self._linter.bad_row(file, line, message)
-        reachable = hits.num_cached + sum(finding.lost_tokens for finding in findings)
+        reachable = reachable_tokens(hits.num_cached, findings, self._cache.block_size)
         return Report(
             requests=self._linter.num_requests,
             prompt_tokens=hits.num_tokens,

@@ -93,6 +93,14 @@ export function fieldsOf(form) {
   return fields;
 }
 
+/** Refresh all parts, the one in use too; the focus stays where it was. */
+export async function renewed() {
+  const used = document.activeElement?.id;
+  document.activeElement?.blur();
+  await refresh();
+  if (used) document.getElementById(used)?.focus();
+}
+
 async function submitted(form) {
   const { api, method = "POST", confirm: question, done, ifMatch, then } = form.dataset;
   if (question && !window.confirm(question)) return;
@@ -105,9 +113,8 @@ async function submitted(form) {
     const query = inQuery && Object.keys(fields).length ? `?${new URLSearchParams(fields)}` : "";
     const answer = await call(method, api + query, inQuery ? undefined : fields, ifMatch ? { "if-match": ifMatch } : {});
     form.dispatchEvent(new CustomEvent("strata:done", { bubbles: true, detail: answer }));
-    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
-    if (then) location.assign(then);
-    else await refresh();
+    if (then) return location.assign(then);
+    await renewed();
     say(done ?? document.body.dataset.done);
   } catch (error) {
     if (alert) alert.textContent = error.message;
