@@ -478,6 +478,31 @@ def test_check_is_ok_when_there_is_too_little_to_blame(
     assert only(check(sound(**changes))).severity == "ok"
 
 
+@pytest.mark.parametrize(
+    ("section", "changes"), [("requests", {"texts": "off"}), ("dashboard", {"mask_prompts": True})]
+)
+def test_no_words_are_quoted_when_they_are_masked(section: str, changes: dict[str, Any]) -> None:
+    """Neither prompts nor questions; figures and mends stay."""
+    evicting = engine_stats(evictions_by_tier={"device": 1})
+    snapshot = sound(
+        settings=settings(section, **changes),
+        traffic=traffic(
+            *[
+                glance(NOW - i, entry="e", seconds=0.1, question="secret question")
+                for i in range(30)
+            ]
+        ),
+        engine=engine(
+            prompts=report(span(3000)), prefixes=[prefix(text="secret prefix")], stats=evicting
+        ),
+    )
+    told = findings_of(snapshot)
+    assert {"prompts", "warm_up", "lifetimes"} <= {f.check for f in told if f.severity != "ok"}
+    words = " ".join(finding.title + finding.evidence + finding.mend for finding in told)
+    assert "secret" not in words
+    assert "a time that changes" not in words
+
+
 def test_worst_finding_comes_first_when_several_are_found() -> None:
     """Whatever the order of the checks is."""
     found = findings_of(
