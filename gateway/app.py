@@ -36,7 +36,7 @@ from gateway.admin.intents import (
 from gateway.admin.prefix import explain, reset, tree, unpin, volatile, warm
 from gateway.admin.requests import get_request, list_requests
 from gateway.admin.review import list_review
-from gateway.admin.stats import prefix, traffic
+from gateway.admin.stats import prefix, series, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.admin.upstreams import drain, list_upstreams, undrain
 from gateway.api.chat import create_chat_completion
@@ -60,6 +60,7 @@ from gateway.lifespan import open_parts
 from gateway.parts import Parts
 from gateway.settings import Settings, load_settings
 from gateway.telemetry import access_writer, configure_logging
+from gateway.traces import Traces, open_traces
 
 
 def create_app(settings: Settings | None = None, parts: Parts | None = None) -> Litestar:
@@ -75,6 +76,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
     if settings is None:
         settings = load_settings(None, os.environ) if parts is None else parts.settings
     check_exposure(settings)
+    traces = open_traces(settings.traces)
     app = Litestar(
         route_handlers=[
             create_chat_completion,
@@ -97,14 +99,14 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
             static_files(),
         ],
         template_config=template_config(),
-        lifespan=[] if parts is not None else [_opened(settings)],
+        lifespan=[] if parts is not None else [_opened(settings, traces)],
         exception_handlers=EXCEPTION_HANDLERS,
         openapi_config=openapi_config(_version()),
         logging_config=None,
     )
     if parts is not None:
         app.state["parts"] = parts
-    app.asgi_handler = AccessLog(app.asgi_handler, access_writer(settings.log))
+    app.asgi_handler = traces.app(AccessLog(app.asgi_handler, access_writer(settings.log)))
     return app
 
 
@@ -134,6 +136,7 @@ def _admin_router() -> Router:
             list_requests,
             get_request,
             traffic,
+            series,
             prefix,
             tree,
             explain,
@@ -150,11 +153,13 @@ def _admin_router() -> Router:
     )
 
 
-def _opened(settings: Settings) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
+def _opened(
+    settings: Settings, traces: Traces
+) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         configure_logging(settings.log)
-        async with open_parts(settings) as parts:
+        async with open_parts(settings, traces) as parts:
             app.state["parts"] = parts
             yield
 

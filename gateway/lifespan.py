@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack
 
 from gateway.auth import KeyRing
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
+from gateway.call import OnRecord
 from gateway.embeddings import Embeddings
 from gateway.evidence import Evidence, EvidencePolicy
 from gateway.flight import FlightGroup
@@ -21,6 +22,7 @@ from gateway.pipeline import Pipeline
 from gateway.public_prefixes import warm_public
 from gateway.record import RequestRecord
 from gateway.refresh import Refresher
+from gateway.series import TrafficSeries
 from gateway.settings import Settings, SettingsError
 from gateway.stats import TrafficStats
 from gateway.stores import (
@@ -32,6 +34,7 @@ from gateway.stores import (
     open_redis,
     open_store,
 )
+from gateway.traces import Traces, Untraced
 from gateway.upstreams import Upstreams, build_upstreams, relayed_headers
 from gateway.verifiers import open_verifier, pin_judge
 from gateway.write_back import WriteBack
@@ -53,7 +56,7 @@ LOAD_TIMEOUT_S = 1800.0
 
 
 @contextlib.asynccontextmanager
-async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
+async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]:
     """Open everything the settings ask for; on leaving, close it in the opposite order.
 
     Raises:
@@ -61,7 +64,9 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             be opened; the message is one clear line.
     """
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(traces.close)
         metrics, stats, key_ring = Metrics(), TrafficStats(), KeyRing(settings.api_keys_file)
+        series = TrafficSeries()
         engine = await start_engine(stack, settings)
         store_url = await open_redis(settings, stack)
         store = open_store(settings, store_url)
@@ -69,15 +74,16 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(quotas.close)
         records = open_kept_records(settings, store_url)
         stack.push_async_callback(records.close)
-        upstreams = await _open_upstreams(settings, metrics, stack)
+        upstreams = await _open_upstreams(settings, metrics, traces, stack)
         embedding_model = embedding_model_of(settings)
         if embedding_model is not None:
             stack.push_async_callback(embedding_model.close)
-        served_here = local_backends(settings, engine, embedding_model)
+        served_here = local_backends(settings, engine, embedding_model, traces.phase)
         backends = Backends(
             [*served_here, *upstreams.values()],
             {each.name: each.fallbacks for each in settings.upstreams},
             metrics.count_fallback,
+            None if isinstance(traces, Untraced) else traces,
         )
         stack.push_async_callback(backends.close)
         embedder = await open_embedder(settings, embedding_model, upstreams)
@@ -91,7 +97,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             verifier=await open_verifier(settings, backends),
             thresholds=Thresholds.within(settings.semantic.wrong_hit_budget),
             detect=await _taught(settings, embedder, stack),
-            observe=metrics.observe_lookup,
+            observe=traces.observe(metrics.observe_lookup),
             on_failure=metrics.count_store_failure,
             on_private=metrics.count_private,
             on_removed=metrics.count_removed,
@@ -112,7 +118,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         await evidence.start()
         await _in_background(stack, evidence.run())
         ledger = Ledger(backends.prices_of, metrics.count_money)
-        write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
+        write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped, traces.carried)
         flights = FlightGroup()
         await _in_background(stack, _keep_up(cache))
         await _in_background(stack, write_back.run())
@@ -125,12 +131,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         if local is not None and settings.local.public_prefixes is not None:
             await warm_public(local, settings.local.public_prefixes, settings.layout)
 
-        def record(request: RequestRecord) -> None:
-            metrics.record(request)
-            stats.record(request)
-            ledger.record(request)
-            evidence.record(request)
-
+        listeners = (traces, metrics, stats, series, ledger, evidence)
+        record = _to_all([each.record for each in listeners])
         pipeline = Pipeline(
             cache=cache,
             backends=backends,
@@ -159,6 +161,7 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             engine=engine,
             metrics=metrics,
             stats=stats,
+            series=series,
             ledger=ledger,
             upstreams=upstreams,
             relayed_headers=relayed_headers(settings.upstreams),
@@ -171,6 +174,14 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             ),
             evidence=evidence,
         )
+
+
+def _to_all(listeners: Sequence[OnRecord]) -> OnRecord:
+    def record(request: RequestRecord) -> None:
+        for listener in listeners:
+            listener(request)
+
+    return record
 
 
 def _policy(settings: Settings) -> CachePolicy:
@@ -251,8 +262,14 @@ async def _sweep(cache: SemanticCache) -> None:
         await cache.sweep()
 
 
-async def _open_upstreams(settings: Settings, metrics: Metrics, stack: AsyncExitStack) -> Upstreams:
-    upstreams = build_upstreams(settings, metrics)
+async def _open_upstreams(
+    settings: Settings, metrics: Metrics, traces: Traces, stack: AsyncExitStack
+) -> Upstreams:
+    def answered(upstream: str, status: str) -> None:
+        metrics.count_upstream(upstream, status)
+        traces.answered(upstream, status)
+
+    upstreams = build_upstreams(settings, answered)
     for upstream in upstreams.values():
         stack.push_async_callback(upstream.close)
     await asyncio.gather(*(upstream.refresh() for upstream in upstreams.values()))

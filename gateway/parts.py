@@ -13,6 +13,7 @@ from gateway.ledger import Ledger
 from gateway.metrics import Metrics
 from gateway.pipeline import Pipeline
 from gateway.quotas import Quotas
+from gateway.series import TrafficSeries
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
 from gateway.upstreams import Upstreams
@@ -40,6 +41,7 @@ class Parts:
     quotas: Quotas
     responses: KeptResponses
     evidence: Evidence
+    series: TrafficSeries = field(default_factory=TrafficSeries)
     ledger: Ledger = field(default_factory=Ledger.without_prices)
     upstreams: Upstreams = field(default_factory=dict)
     relayed_headers: frozenset[bytes] = frozenset()

@@ -137,7 +137,7 @@ class Tokens(msgspec.Struct, frozen=True, tag=True):
     """What one step gave one sequence; the last one carries ``finish_reason``.
 
     ``prompt_logprobs``, where asked for, come with the first one: an entry for every token of the
-    prompt but its first.
+    prompt but its first. ``waited_s`` is how long it waited for its turn.
     """
 
     request_id: str
@@ -146,6 +146,7 @@ class Tokens(msgspec.Struct, frozen=True, tag=True):
     finish_reason: FinishReason | None = None
     num_cached_tokens: int = 0
     prompt_logprobs: list[TokenLogprob] | None = None
+    waited_s: float = 0.0
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import replace
 from typing import cast
 
@@ -19,6 +19,7 @@ from gateway.backends.base import (
 )
 from gateway.backends.prices import Prices
 from gateway.errors import BackendError, StrataError, UpstreamStatus
+from gateway.traces import Traces
 
 ANY = "*"
 REFUSED_US = frozenset({401, 403, 408, 429})
@@ -41,10 +42,12 @@ class Backends:
         backends: Sequence[Backend],
         fallbacks: Fallbacks | None = None,
         on_fallback: Callable[[str, str], None] = lambda _asked, _used: None,
+        traces: Traces | None = None,
     ) -> None:
         self._backends = tuple(backends)
         self._fallbacks = fallbacks or {}
         self._on_fallback = on_fallback
+        self._traces = traces
 
     def find(self, model_id: str) -> Target | None:
         """Return the backend of a model and what it says of it; None if nobody serves it.
@@ -78,10 +81,7 @@ class Backends:
             is_first = failure is None
             if not is_first and not may_use(model_id):
                 continue
-            events = cast(
-                "AsyncGenerator[Event, None]", target.stream(replace(work, model=model_id))
-            )
-            async with aclosing(events):
+            async with aclosing(self._stream(target, replace(work, model=model_id))) as events:
                 try:
                     event: Event | None = await anext(events, None)
                 except StrataError as error:
@@ -97,6 +97,27 @@ class Backends:
                 return
         assert failure is not None, "there is always the backend itself"
         raise failure
+
+    def following(
+        self, backend: Backend, model_id: str, api: str
+    ) -> AbstractContextManager[Mapping[str, str]]:
+        """Follow one piece of work; gives the headers that tell an upstream of its trace."""
+        if self._traces is None:
+            return nullcontext({})
+        is_remote = isinstance(backend, OpenBackend)
+        return self._traces.generating(backend.name, model_id, api, is_remote=is_remote)
+
+    def _stream(self, target: Backend, work: Work) -> AsyncGenerator[Event, None]:
+        if self._traces is None:
+            return cast("AsyncGenerator[Event, None]", target.stream(work))
+        return self._followed(target, work)
+
+    async def _followed(self, target: Backend, work: Work) -> AsyncGenerator[Event, None]:
+        with self.following(target, work.model, work.api) as trace:
+            sent = target.stream(replace(work, trace=trace))
+            async with aclosing(cast("AsyncGenerator[Event, None]", sent)) as events:
+                async for event in events:
+                    yield event
 
     def models(self) -> list[ModelInfo]:
         """List every model once, in order of the backends."""

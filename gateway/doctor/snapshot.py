@@ -82,3 +82,9 @@ class Snapshot:
     intents: Sequence[Intent] = ()
     tenants: Sequence[TenantUse] = ()
     replicas: Mapping[str, Sequence[ReplicaView]] = field(default_factory=dict)
+
+    @property
+    def shows_words(self) -> bool:
+        """Whether evidence may quote what users wrote."""
+        settings = self.settings
+        return settings.requests.texts == "on" and not settings.dashboard.mask_prompts

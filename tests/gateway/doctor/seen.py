@@ -1,10 +1,12 @@
 """Snapshots for the checks: a sound gateway, and whatever a test changes of it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from gateway.backends.base import PartHealth
 from gateway.backends.local_prefix import SharedPrefix
+from gateway.backends.prompt_kinds import PromptKind
 from gateway.backends.upstream import ReplicaView
 from gateway.backends.volatile import VolatileReport, VolatileSpan
 from gateway.doctor import Finding, Snapshot
@@ -39,9 +41,13 @@ def engine_stats(**more: Any) -> EngineStats:
 
 
 def report(
-    *spans: VolatileSpan, requests: int = 30, hit_share: float = 0.8, tokens: int = 10_000
+    *spans: VolatileSpan,
+    requests: int = 30,
+    hit_share: float = 0.8,
+    tokens: int = 10_000,
+    kinds: Sequence[PromptKind] = (),
 ) -> VolatileReport:
-    return VolatileReport(requests, tokens, hit_share, 0.9, list(spans))
+    return VolatileReport(requests, tokens, hit_share, 0.9, list(spans), list(kinds))
 
 
 def span(lost_tokens: int, *, requests: int = 9, cause: str = "timestamp") -> VolatileSpan:

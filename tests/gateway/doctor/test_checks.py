@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.backends.base import PartHealth
+from gateway.backends.prompt_kinds import PromptKind
 from gateway.doctor import Snapshot, findings_of
 from gateway.doctor.checks import CHECKS
 from gateway.doctor.checks.backends import check_backends
@@ -211,6 +212,13 @@ FAULTS: list[tuple[str, Check, dict[str, Any], str, str]] = [
         {"settings": settings("local", prefix_caching="off"), "traffic": generations(0)},
         "warning",
         "local.prefix_caching to on",
+    ),
+    (
+        "rewritten histories",
+        check_hit_shares,
+        {"engine": engine(prompts=report(kinds=[PromptKind("multi-turn", 40, 9000, 0.2, 0.8)]))},
+        "warning",
+        "only append",
     ),
     (
         "many near misses",
@@ -430,6 +438,10 @@ SOUND: list[tuple[Check, dict[str, Any]]] = [
     (check_thresholds, {"intents": [intent(served=3)]}),
     (check_thresholds, {"intents": [proven(mode="off", wrong=600, low=0.9, high=1.0)]}),
     (check_hit_shares, {"traffic": generations(80)}),
+    (
+        check_hit_shares,
+        {"engine": engine(prompts=report(kinds=[PromptKind("multi-turn", 40, 9000, 0.7, 0.8)]))},
+    ),
     (check_hit_shares, {"traffic": near_misses(2, of=100)}),
     (check_memory, {"engine": engine(stats=engine_stats(evictions_by_tier={"device": 9}))}),
     (check_memory, {"room": None, "engine": None}),
@@ -464,6 +476,31 @@ def test_check_is_ok_when_there_is_too_little_to_blame(
 ) -> None:
     """Small numbers, mended faults and clients' own mistakes are no findings."""
     assert only(check(sound(**changes))).severity == "ok"
+
+
+@pytest.mark.parametrize(
+    ("section", "changes"), [("requests", {"texts": "off"}), ("dashboard", {"mask_prompts": True})]
+)
+def test_no_words_are_quoted_when_they_are_masked(section: str, changes: dict[str, Any]) -> None:
+    """Neither prompts nor questions; figures and mends stay."""
+    evicting = engine_stats(evictions_by_tier={"device": 1})
+    snapshot = sound(
+        settings=settings(section, **changes),
+        traffic=traffic(
+            *[
+                glance(NOW - i, entry="e", seconds=0.1, question="secret question")
+                for i in range(30)
+            ]
+        ),
+        engine=engine(
+            prompts=report(span(3000)), prefixes=[prefix(text="secret prefix")], stats=evicting
+        ),
+    )
+    told = findings_of(snapshot)
+    assert {"prompts", "warm_up", "lifetimes"} <= {f.check for f in told if f.severity != "ok"}
+    words = " ".join(finding.title + finding.evidence + finding.mend for finding in told)
+    assert "secret" not in words
+    assert "a time that changes" not in words
 
 
 def test_worst_finding_comes_first_when_several_are_found() -> None:
