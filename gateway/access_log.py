@@ -17,6 +17,7 @@ CLIENT_CLOSED = 499  # nginx's number for a client that went away
 FLUSH_AFTER_S = 0.1
 REQUEST_ID = "request_id"
 OUTCOME = "outcome"
+TRACE_ID = "trace_id"
 ANTHROPIC = "/v1/messages"
 NO_SNIFFING = (b"x-content-type-options", b"nosniff")  # stored prompts are never taken for pages
 
@@ -35,6 +36,7 @@ class AccessLine(msgspec.Struct, frozen=True):
     timestamp: datetime
     event: str = "request"
     level: str = "info"
+    trace_id: str | msgspec.UnsetType = msgspec.UNSET
 
 
 WriteLine = Callable[[AccessLine], None]
@@ -49,7 +51,7 @@ class AccessLog:
 
     def __init__(self, app: ASGIApp, write: WriteLine) -> None:
         self._app = app
-        self._write = write
+        self.write = write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on."""
@@ -74,7 +76,7 @@ class AccessLog:
         try:
             await self._app(scope, receive, send_with_id)
         finally:
-            self._write(_line(scope, status, started))
+            self.write(_line(scope, status, started))
 
 
 class JsonLines:
@@ -103,6 +105,8 @@ def write_to_console(line: AccessLine) -> None:
     fields = msgspec.structs.asdict(line)
     for name in ("event", "level", "timestamp"):
         del fields[name]
+    if line.trace_id is msgspec.UNSET:
+        del fields["trace_id"]
     structlog.get_logger("gateway").info("request", **fields)
 
 
@@ -127,4 +131,5 @@ def _line(scope: Scope, status: int, started: float) -> AccessLine:
         state.get(OUTCOME),
         round((time.perf_counter() - started) * 1000, 2),
         datetime.now(UTC),
+        trace_id=state.get(TRACE_ID, msgspec.UNSET),
     )

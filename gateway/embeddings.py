@@ -146,16 +146,18 @@ class Embeddings:
             raise BadRequest(f"the model {call.model!r} makes no embeddings", param="model")
         first = {_key(item): at for at, item in reversed(list(enumerate(call.inputs)))}
         places = [first[key] for key in keys]
-        made = await backend.embed(
-            EmbedWork(
-                call.request_id,
-                info.model_id,
-                [call.inputs[at] for at in places],
-                [call.names[at] for at in places],
-                call.fields,
-                call.headers,
+        with self._backends.following(found[0], info.model_id, API) as trace:
+            made = await backend.embed(
+                EmbedWork(
+                    call.request_id,
+                    info.model_id,
+                    [call.inputs[at] for at in places],
+                    [call.names[at] for at in places],
+                    call.fields,
+                    call.headers,
+                    trace,
+                )
             )
-        )
         if len(made) != len(keys):
             raise BackendError(f"the backend gave {len(made)} vectors for {len(keys)} inputs")
         return made

@@ -2,25 +2,28 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack
 
 from gateway.auth import KeyRing
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
+from gateway.call import OnRecord
 from gateway.embeddings import Embeddings
-from gateway.evidence import Evidence, EvidencePolicy
+from gateway.evidence import Evidence
 from gateway.flight import FlightGroup
-from gateway.intent_settings import examples_of, policies_of, rules_of
+from gateway.intent_settings import examples_of
 from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
 from gateway.local_models import embedding_model_of, local_backends, open_embedder, start_engine
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
+from gateway.policies import cache_policy, evidence_policy
 from gateway.public_prefixes import warm_public
 from gateway.record import RequestRecord
 from gateway.refresh import Refresher
+from gateway.series import TrafficSeries
 from gateway.settings import Settings, SettingsError
 from gateway.stats import TrafficStats
 from gateway.stores import (
@@ -32,11 +35,12 @@ from gateway.stores import (
     open_redis,
     open_store,
 )
-from gateway.upstreams import Upstreams, build_upstreams, relayed_headers
+from gateway.traces import Traces, Untraced
+from gateway.upstream_pool import UpstreamPool
+from gateway.upstreams import fallbacks_of, relayed_headers
 from gateway.verifiers import open_verifier, pin_judge
 from gateway.write_back import WriteBack
 from semantic_layer import (
-    CachePolicy,
     Embedder,
     IntentClassifier,
     IntentTeacher,
@@ -53,7 +57,7 @@ LOAD_TIMEOUT_S = 1800.0
 
 
 @contextlib.asynccontextmanager
-async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
+async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]:
     """Open everything the settings ask for; on leaving, close it in the opposite order.
 
     Raises:
@@ -61,7 +65,9 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             be opened; the message is one clear line.
     """
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(traces.close)
         metrics, stats, key_ring = Metrics(), TrafficStats(), KeyRing(settings.api_keys_file)
+        series = TrafficSeries()
         engine = await start_engine(stack, settings)
         store_url = await open_redis(settings, stack)
         store = open_store(settings, store_url)
@@ -69,15 +75,17 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         stack.push_async_callback(quotas.close)
         records = open_kept_records(settings, store_url)
         stack.push_async_callback(records.close)
-        upstreams = await _open_upstreams(settings, metrics, stack)
+        pool = await _open_upstreams(settings, metrics, traces, stack)
+        upstreams = pool.upstreams
         embedding_model = embedding_model_of(settings)
         if embedding_model is not None:
             stack.push_async_callback(embedding_model.close)
-        served_here = local_backends(settings, engine, embedding_model)
+        served_here = local_backends(settings, engine, embedding_model, traces.phase)
         backends = Backends(
             [*served_here, *upstreams.values()],
-            {each.name: each.fallbacks for each in settings.upstreams},
+            fallbacks_of(settings),
             metrics.count_fallback,
+            None if isinstance(traces, Untraced) else traces,
         )
         stack.push_async_callback(backends.close)
         embedder = await open_embedder(settings, embedding_model, upstreams)
@@ -86,12 +94,12 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             store=store,
             index=index,
             embedder=embedder,
-            policy=_policy(settings),
+            policy=cache_policy(settings),
             scorer=await Scorer.matching(embedder) if embedder else None,
             verifier=await open_verifier(settings, backends),
             thresholds=Thresholds.within(settings.semantic.wrong_hit_budget),
             detect=await _taught(settings, embedder, stack),
-            observe=metrics.observe_lookup,
+            observe=traces.observe(metrics.observe_lookup),
             on_failure=metrics.count_store_failure,
             on_private=metrics.count_private,
             on_removed=metrics.count_removed,
@@ -105,14 +113,14 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             cache=cache,
             backends=backends,
             metrics=metrics,
-            policy=_evidence_policy(settings),
+            policy=evidence_policy(settings),
             tenants=lambda: [tenant.name for tenant in key_ring.tenants()],
         )
         stack.push_async_callback(evidence.close)
         await evidence.start()
         await _in_background(stack, evidence.run())
         ledger = Ledger(backends.prices_of, metrics.count_money)
-        write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped)
+        write_back = WriteBack(settings.cache.write_queue, metrics.count_dropped, traces.carried)
         flights = FlightGroup()
         await _in_background(stack, _keep_up(cache))
         await _in_background(stack, write_back.run())
@@ -125,12 +133,8 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         if local is not None and settings.local.public_prefixes is not None:
             await warm_public(local, settings.local.public_prefixes, settings.layout)
 
-        def record(request: RequestRecord) -> None:
-            metrics.record(request)
-            stats.record(request)
-            ledger.record(request)
-            evidence.record(request)
-
+        listeners = (traces, metrics, stats, series, ledger, evidence)
+        record = _to_all([each.record for each in listeners])
         pipeline = Pipeline(
             cache=cache,
             backends=backends,
@@ -159,8 +163,10 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
             engine=engine,
             metrics=metrics,
             stats=stats,
+            series=series,
             ledger=ledger,
             upstreams=upstreams,
+            pool=pool,
             relayed_headers=relayed_headers(settings.upstreams),
             quotas=quotas,
             local=local,
@@ -173,21 +179,12 @@ async def open_parts(settings: Settings) -> AsyncIterator[Parts]:
         )
 
 
-def _policy(settings: Settings) -> CachePolicy:
-    return CachePolicy(
-        semantic=settings.semantic.enabled,
-        ttl_s=settings.cache.ttl_s,
-        intents=rules_of(settings.semantic.intents),
-        stale_s=settings.cache.stale_while_revalidate_s,
-        max_entries=settings.cache.max_entries,
-        private=settings.cache.private,
-        max_temperature=settings.cache.max_temperature,
-        top_k=settings.semantic.top_k,
-        store_deadline_s=settings.redis.timeout_s,
-        index_deadline_s=settings.qdrant.timeout_s,
-        embed_deadline_s=settings.embedder.timeout_s,
-        verify_deadline_s=settings.semantic.verifier_timeout_s,
-    )
+def _to_all(listeners: Sequence[OnRecord]) -> OnRecord:
+    def record(request: RequestRecord) -> None:
+        for listener in listeners:
+            listener(request)
+
+    return record
 
 
 async def _taught(
@@ -209,20 +206,6 @@ async def _taught(
     except TextTooLong as error:
         raise SettingsError(f"semantic.intents: an example is too long: {error}") from error
     return intents
-
-
-def _evidence_policy(settings: Settings) -> EvidencePolicy:
-    semantic, requests = settings.semantic, settings.requests
-    return EvidencePolicy(
-        budget=semantic.wrong_hit_budget,
-        shadow_share=semantic.shadow_share,
-        gray_share=semantic.gray_share,
-        most_per_minute=semantic.max_evidence_per_minute,
-        judge=semantic.evidence_judge,
-        requests_kept=requests.kept,
-        texts=requests.texts == "on",
-        intents=policies_of(semantic.intents),
-    )
 
 
 async def _in_background(stack: AsyncExitStack, work: Coroutine[None, None, None]) -> None:
@@ -251,12 +234,14 @@ async def _sweep(cache: SemanticCache) -> None:
         await cache.sweep()
 
 
-async def _open_upstreams(settings: Settings, metrics: Metrics, stack: AsyncExitStack) -> Upstreams:
-    upstreams = build_upstreams(settings, metrics)
-    for upstream in upstreams.values():
-        stack.push_async_callback(upstream.close)
-    await asyncio.gather(*(upstream.refresh() for upstream in upstreams.values()))
-    for each in settings.upstreams:
-        upstream = upstreams[each.name]
-        await _in_background(stack, upstream.watch(each.health_every_s))
-    return upstreams
+async def _open_upstreams(
+    settings: Settings, metrics: Metrics, traces: Traces, stack: AsyncExitStack
+) -> UpstreamPool:
+    def answered(upstream: str, status: str) -> None:
+        metrics.count_upstream(upstream, status)
+        traces.answered(upstream, status)
+
+    pool = UpstreamPool(answered)
+    stack.push_async_callback(pool.close)
+    await pool.use(settings)
+    return pool

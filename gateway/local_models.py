@@ -7,6 +7,7 @@ from pathlib import Path
 from gateway.backends.base import Backend, ModelInfo
 from gateway.backends.embeddings import LocalEmbeddings
 from gateway.backends.local import LocalBackend
+from gateway.backends.phases import OnPhase
 from gateway.backends.upstream import UpstreamEmbedder
 from gateway.bundled import EMBEDDER, BundledModel
 from gateway.embedding_model import EmbeddingModel
@@ -47,7 +48,10 @@ async def open_embedder(
 
 
 def local_backends(
-    settings: Settings, engine: EngineClient | None, embedder: EmbeddingModel | None
+    settings: Settings,
+    engine: EngineClient | None,
+    embedder: EmbeddingModel | None,
+    on_phase: OnPhase,
 ) -> list[Backend]:
     """Return the backends over the models of this machine."""
     backends: list[Backend] = []
@@ -61,6 +65,7 @@ def local_backends(
                 default_max_tokens=settings.local.default_max_tokens,
                 memory_path=settings.data_dir / PROMPT_MEMORY,
                 tool_parser=None if tool_parser == "auto" else tool_parser,
+                on_phase=on_phase,
             )
         )
     if embedder is not None:

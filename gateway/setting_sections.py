@@ -16,6 +16,7 @@ Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+DrainSeconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 SecondsOrOff = Annotated[
     float, msgspec.Meta(ge=0, le=1e9, description="seconds, or 0 for no limit")
 ]
@@ -37,6 +38,15 @@ IndexUrl = Annotated[
     ),
 ]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
+TraceHeaders = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[A-Za-z0-9-]+=[ -~]+(,[A-Za-z0-9-]+=[ -~]+)*$", description="NAME=VALUE,…"
+    ),
+]
+TraceUrl = Annotated[
+    str, msgspec.Meta(pattern=r"^https?://.+$", description="http://… | https://…")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +207,18 @@ class LogSettings:
 
     format: Literal["auto", "json", "console"] = "auto"
     level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSettings:
+    """OpenTelemetry traces of a share of the requests; off without an ``endpoint``.
+
+    The endpoint takes OTLP over HTTP, as ``http://localhost:4318/v1/traces``. A request whose
+    ``traceparent`` is sampled, or isn't, is followed by that.
+    """
+
+    endpoint: TraceUrl | None = None
+    headers: TraceHeaders | None = None
+    sample_share: Share = 1.0
+    service_name: Name = "strata"
+    every_s: Annotated[float, msgspec.Meta(ge=0.05, le=60)] = 2.0

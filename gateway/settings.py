@@ -21,6 +21,7 @@ from gateway.setting_sections import (
     CacheSettings,
     Count,
     DashboardSettings,
+    DrainSeconds,
     EmbedderSettings,
     LayoutSettings,
     LocalSettings,
@@ -31,6 +32,7 @@ from gateway.setting_sections import (
     RedisSettings,
     RequestsSettings,
     SemanticSettings,
+    TraceSettings,
 )
 from gateway.settings_tree import PREFIX, SettingsError, allowed, build, is_table_list, keys
 from gateway.upstream_settings import UpstreamSettings
@@ -61,6 +63,7 @@ class Settings:
     admin_key: str | None = None
     api_keys_file: Path | None = None
     max_body_bytes: Count = 16 << 20
+    drain_s: DrainSeconds = 2.0
     redis: RedisSettings = field(default_factory=RedisSettings)
     qdrant: QdrantSettings = field(default_factory=QdrantSettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
@@ -71,6 +74,7 @@ class Settings:
     dashboard: DashboardSettings = field(default_factory=DashboardSettings)
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     log: LogSettings = field(default_factory=LogSettings)
+    traces: TraceSettings = field(default_factory=TraceSettings)
     upstreams: list[UpstreamSettings] = field(default_factory=list)
     upstream_keys: Mapping[str, str] = field(
         default_factory=dict, repr=False, metadata={"derived": True}
@@ -109,7 +113,12 @@ def describe(settings: Settings) -> dict[str, Any]:
     """Return the settings as plain values, secrets masked."""
     tree = msgspec.to_builtins(settings, enc_hook=str)
     del tree["upstream_keys"]
-    secrets = ((tree, "admin_key"), (tree["qdrant"], "api_key"), (tree["cache"], "encryption_key"))
+    secrets = (
+        (tree, "admin_key"),
+        (tree["qdrant"], "api_key"),
+        (tree["cache"], "encryption_key"),
+        (tree["traces"], "headers"),
+    )
     for place, key in secrets:
         if place[key]:
             place[key] = "****"

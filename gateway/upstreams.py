@@ -1,19 +1,19 @@
 """The upstreams that the settings name, built and kept up to date."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gateway.backends.prices import Prices
 from gateway.backends.upstream import POLICIES, Retries, Timeouts, UpstreamBackend
-from gateway.metrics import Metrics
 from gateway.settings import Settings
 from gateway.upstream_settings import PriceSettings, UpstreamSettings
 
 Upstreams = Mapping[str, UpstreamBackend]
+OnAnswer = Callable[[str, str], None]
 
 
-def build_upstreams(settings: Settings, metrics: Metrics) -> Upstreams:
-    """Return the backends of all ``[[upstreams]]`` by name; nothing is connected yet."""
-    return {each.name: _upstream(each, settings, metrics) for each in settings.upstreams}
+def fallbacks_of(settings: Settings) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Return by upstream and its model what stands in for it."""
+    return {each.name: each.fallbacks for each in settings.upstreams}
 
 
 def relayed_headers(upstreams: Sequence[UpstreamSettings]) -> frozenset[bytes]:
@@ -21,7 +21,10 @@ def relayed_headers(upstreams: Sequence[UpstreamSettings]) -> frozenset[bytes]:
     return frozenset(name.lower().encode() for each in upstreams for name in each.relay_headers)
 
 
-def _upstream(upstream: UpstreamSettings, settings: Settings, metrics: Metrics) -> UpstreamBackend:
+def build_upstream(
+    upstream: UpstreamSettings, settings: Settings, on_answer: OnAnswer
+) -> UpstreamBackend:
+    """Return the backend of one of ``[[upstreams]]``; nothing is connected yet."""
     own = {upstream.base_url: (upstream.weight, upstream.drained)}
     others = {each.url: (each.weight, each.drained) for each in upstream.replicas}
     replicas = {url.rstrip("/"): row for url, row in {**own, **others}.items()}
@@ -41,7 +44,7 @@ def _upstream(upstream: UpstreamSettings, settings: Settings, metrics: Metrics) 
         timeouts=Timeouts(upstream.connect_timeout_s, upstream.timeout_s, upstream.timeout_s),
         retries=Retries(upstream.retries, max_wait_s=upstream.max_retry_wait_s),
         policy=POLICIES[upstream.policy](),
-        on_answer=metrics.count_upstream,
+        on_answer=on_answer,
     )
 
 

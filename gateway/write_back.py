@@ -14,17 +14,24 @@ class WriteBack:
     Args:
         size: how many jobs may wait.
         on_drop: called once for each job that found the queue full.
+        carried: takes what the caller knows of its request along with the job.
     """
 
-    def __init__(self, size: int, on_drop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        size: int,
+        on_drop: Callable[[], None],
+        carried: Callable[[Job], Job] = lambda job: job,
+    ) -> None:
         self._queue: asyncio.Queue[tuple[Job, asyncio.Event]] = asyncio.Queue(size)
         self._on_drop = on_drop
+        self._carried = carried
 
     async def put(self, job: Job, *, wait_s: float = WAIT_S) -> None:
         """Queue a job and wait up to ``wait_s`` for it, so that its reader finds it done."""
         done = asyncio.Event()
         try:
-            self._queue.put_nowait((job, done))
+            self._queue.put_nowait((self._carried(job), done))
         except asyncio.QueueFull:
             self._on_drop()
             return

@@ -321,4 +321,5 @@ class Engine:
             device=str(self._model.device),
             block_size=self._config.block_size,
             num_blocks=num_blocks,
+            model_context_length=self._model.context_length,
         )

@@ -137,7 +137,7 @@ class Tokens(msgspec.Struct, frozen=True, tag=True):
     """What one step gave one sequence; the last one carries ``finish_reason``.
 
     ``prompt_logprobs``, where asked for, come with the first one: an entry for every token of the
-    prompt but its first.
+    prompt but its first. ``waited_s`` is how long it waited for its turn.
     """
 
     request_id: str
@@ -146,6 +146,7 @@ class Tokens(msgspec.Struct, frozen=True, tag=True):
     finish_reason: FinishReason | None = None
     num_cached_tokens: int = 0
     prompt_logprobs: list[TokenLogprob] | None = None
+    waited_s: float = 0.0
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
@@ -226,7 +227,10 @@ class EngineStats(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """The engine has loaded its model and takes commands."""
+    """The engine has loaded its model and takes commands.
+
+    ``context_length`` is what fits the pool of the model's own, ``model_context_length``.
+    """
 
     request_id: str
     model_fingerprint: str
@@ -236,6 +240,7 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     device: str
     block_size: int
     num_blocks: int
+    model_context_length: int = 0
 
 
 Event = Tokens | Failed | EngineStats | Ready | Warmed | Probed | Tree

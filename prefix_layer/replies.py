@@ -16,6 +16,7 @@ def tokens_of(
         finish_reason=finish_reason,
         num_cached_tokens=sequence.num_cached_tokens or 0,
         prompt_logprobs=sequence.first_prompt_logprobs,
+        waited_s=sequence.waited_s,
     )
 
 

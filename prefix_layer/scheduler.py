@@ -145,8 +145,7 @@ class Scheduler:
             self.waiting.remove(sequence)
             self.running.append(sequence)
             self.num_reused_tokens += sequence.num_computed_tokens
-            if sequence.num_cached_tokens is None:
-                sequence.num_cached_tokens = sequence.num_computed_tokens
+            sequence.admitted()
             if not self._cache.load(sequence):
                 chunks[sequence] = Chunk(
                     sequence, min(sequence.num_pending_tokens, self._budget(chunks))

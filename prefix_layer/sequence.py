@@ -1,5 +1,6 @@
 """The state of one request inside the engine. Knows its blocks, not how they are chosen."""
 
+import time
 from collections import Counter
 
 import torch
@@ -43,11 +44,19 @@ class Sequence:
         self.num_computed_tokens = 0
         self.num_cached_tokens: int | None = None
         self.times_passed_over = 0
+        self.waited_s = 0.0
+        self._arrived_s = time.monotonic()
         self.was_preempted = False
         self.warm_up: Warm | None = None
         self.generated_counts: Counter[int] = Counter()
         self.prompt_logprobs: list[TokenLogprob] = []
         self.generator = _generator(command.sampling.seed)
+
+    def admitted(self) -> None:
+        """Take note that its turn has come, and of what was found cached; later turns count not."""
+        if self.num_cached_tokens is None:
+            self.num_cached_tokens = self.num_computed_tokens
+            self.waited_s = time.monotonic() - self._arrived_s
 
     @classmethod
     def warming_up(cls, command: Warm, salt: bytes, context_length: int) -> "Sequence":

@@ -17,12 +17,12 @@ from semantic_layer.small_talk import (
     ENDS_ASKING,
     WORD,
     Reply,
-    is_empty,
     reply_of,
     sentences,
     words_of,
 )
 from semantic_layer.stemming import stem
+from semantic_layer.told import turns_on_user, turns_on_user_zh
 
 Kind = Literal[
     "alone", "reply", "pronoun", "opening", "answer", "relation", "short", "mention", "personal"
@@ -55,7 +55,7 @@ class Dependence:
 def dependence_of(text: str, history: Sequence[tuple[str, str]]) -> Dependence:
     """Say what the last message needs of ``history``, (role, text) of each message before it."""
     plain = normalise(text)
-    reply = reply_of(plain)
+    reply = reply_of(plain) or _taken_up(plain, history)
     if reply:
         return Dependence("reply", reply, reply)
     is_chinese = language_of(plain) == "zh"
@@ -66,6 +66,22 @@ def dependence_of(text: str, history: Sequence[tuple[str, str]]) -> Dependence:
         if detail:
             return Dependence(kind, detail)
     return Dependence("alone")
+
+
+def _taken_up(plain: str, history: Sequence[tuple[str, str]]) -> Reply:
+    """Read "yes, book it" as a yes when all it says beside is what was offered."""
+    lowers = [word.casefold() for word in WORD.findall(plain)]
+    if not lowers or lowers[0] not in words_of("accept") or ENDS_ASKING.search(plain):
+        return ""
+    offered = next((said for role, said in reversed(history) if role == "assistant"), "")
+    if not ENDS_ASKING.search(offered):
+        return ""
+    known = {word.casefold() for word in WORD.findall(sentences(offered)[-1])}
+    rest = set(lowers) - words_of("reply") - known
+    return "yes" if len(lowers) <= _MOST_TAKEN_UP and rest <= words_of("pronoun") else ""
+
+
+_MOST_TAKEN_UP = 8  # words
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +95,19 @@ class _Message:
 def _pointer(message: _Message) -> str:
     """Return the first word that points back, "" when there is none."""
     lowers = message.lowers
-    return next((word for i, word in enumerate(lowers) if _points(word, lowers, i)), "")
+    points = (word for i, word in enumerate(lowers) if _points(word, lowers, i))
+    found = next(points, "")
+    return "" if found in _WITHIN and _NAMED_BEFORE.search(message.plain) else found
+
+
+# "Are your tickets mobile only, or can I print them?": what is meant stands before, in the message.
+_WITHIN = frozenset({"it", "them", "they"})
+_NAMED_BEFORE = re.compile(
+    r"^(?:is|are|do|does|can|if|when|how)\b.*\b(?:your|an?|any|my) [a-z].*[,;]?"
+    r"\b(?:or|and|if|before|when|after)\b(?:(?!\b(?:this|that|these|those|there)\b).)*"
+    r"\b(?:it|them|they)\b",
+    re.IGNORECASE,
+)
 
 
 def _points(word: str, lowers: list[str], i: int) -> bool:
@@ -185,58 +213,12 @@ def _shortness(message: _Message) -> str:
 def _mentioned(message: _Message) -> str:
     """Return what "the" points at when the history speaks of it, and not as part of a name."""
     tokens = message.analysis.tokens
-    pointed = {stem(word) for the, word in pairwise(message.lowers) if the in {"the", "my", "your"}}
+    pointed = {stem(word) for the, word in pairwise(message.lowers) if the in {"the", "my"}}
     wanted = {token.norm for token in tokens if token.norm in pointed and not token.name}
     if not wanted or any(token.name for token in tokens):
         return ""
     said = (token for _, text in message.history for token in analyse(text).tokens)
     return next((token.surface for token in said if token.norm in wanted and not token.name), "")
-
-
-def _of_user(message: _Message) -> str:
-    is_personal = not words_of("personal").isdisjoint(message.lowers)
-    return _TOLD if is_personal and _tells_of_user(message.history) else ""
-
-
-_TOLD = "asks for the user, who told something"
-
-
-def _tells_of_user(history: Sequence[tuple[str, str]]) -> bool:
-    """Say whether the user stated anything beside questions and small talk."""
-    return any(
-        _states(clause)
-        for role, text in history
-        if role == "user"
-        for sentence in sentences(text)
-        for clause in _CLAUSE.split(sentence)
-    )
-
-
-_CLAUSE = re.compile(r"[,;:，；：]\s*")
-
-
-def _states(clause: str) -> bool:
-    """Say whether a clause tells a fact: it asks nothing, orders nothing, and is no small talk."""
-    if not clause.strip() or is_empty(clause) or reply_of(clause):
-        return False
-    if language_of(clause) == "zh":
-        return not (ENDS_ASKING.search(clause) or analyse(clause).frame)
-    lowers = [word.casefold() for word in WORD.findall(normalise(clause))]
-    for i, word in enumerate(lowers):
-        before = lowers[i - 1] if i else ""
-        if word in words_of("personal_state") and before not in _NOT_STATING and word != "my":
-            return True
-        if word in {"i", "we"} and before not in _NOT_STATING:
-            return True
-    return not (
-        ENDS_ASKING.search(clause) or analyse(clause).frame or lowers[0] in words_of("imperative")
-    )
-
-
-_NOT_STATING = frozenset(
-    {"do", "did", "can", "could", "will", "would", "should", "shall", "may", "might", "must", "am",
-     "are", "have", "had", "if", "when", "that", "how", "what", "until", "before", "after", "while"}
-)  # fmt: skip
 
 
 def _found_zh(name: str) -> Callable[[_Message], str]:
@@ -281,10 +263,6 @@ _EMPTY_ZH = frozenset(
 )
 
 
-def _of_user_zh(message: _Message) -> str:
-    return _TOLD if _tells_of_user(message.history) else ""
-
-
 @cache
 def _by_length(name: str) -> tuple[str, ...]:
     return tuple(sorted(words_of(name, "zh"), key=len, reverse=True))
@@ -298,7 +276,7 @@ _ENGLISH: dict[Kind, _Check] = {
     "relation": _open_relation,
     "short": _shortness,
     "mention": _mentioned,
-    "personal": _of_user,
+    "personal": lambda message: turns_on_user(message.plain, message.history),
 }
 _CHINESE: dict[Kind, _Check] = {
     "pronoun": _found_zh("pronoun"),
@@ -306,5 +284,5 @@ _CHINESE: dict[Kind, _Check] = {
     "opening": _opening_zh,
     "answer": _statement_zh,
     "short": _shortness_zh,
-    "personal": _of_user_zh,
+    "personal": lambda message: turns_on_user_zh(message.plain, message.history),
 }

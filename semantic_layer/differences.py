@@ -1,5 +1,6 @@
 """What two texts tell apart, in whatever order they tell it: for what was said before. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from semantic_layer.edits import Comparison, compare
 from semantic_layer.script import normalise
 from semantic_layer.small_talk import WORD, words_of
 from semantic_layer.stemming import stem
+
+_MOST_CHANGED = 3  # words; beyond, two texts are no twins, and an opposite says little
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +76,17 @@ def _conflict(c: Comparison) -> str:
     """Name what two texts contradict each other in: a number, code, an opposite."""
     if c.one.language != c.other.language and c.one.content and c.other.content:
         return f"{c.one.language} / {c.other.language}"
-    one, other = Counter(c.one.numbers), Counter(c.other.numbers)
-    if one != other:
-        return f"{' '.join(one - other) or 'nothing'} / {' '.join(other - one) or 'nothing'}"
+    one, other = (Counter(map(cardinal, side.numbers)) for side in (c.one, c.other))
+    if one - other and other - one:
+        return f"{' '.join(one - other)} / {' '.join(other - one)}"
     if c.one.codes != c.other.codes:
         return "code or addresses"
     return _opposition(c)
+
+
+def cardinal(number: str) -> str:
+    """Read the 18th as 18."""
+    return re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", number)
 
 
 def _exchange(c: Comparison) -> str:
@@ -97,6 +105,8 @@ def _words(text: str) -> list[str]:
 
 
 def _opposition(c: Comparison) -> str:
+    if len(c.only_one) + len(c.only_other) > _MOST_CHANGED:
+        return ""
     ones, others = c.only_marks()
     for a in sorted({t.norm for t in c.only_one} | ones):
         for b in sorted({t.norm for t in c.only_other} | others):

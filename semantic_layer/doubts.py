@@ -1,12 +1,14 @@
 """What two histories say in other words, as pairs of whole requests for a verifier. Pure."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from semantic_layer.chat import Chat
-from semantic_layer.differences import difference
-from semantic_layer.referred import resolved
+from semantic_layer.differences import difference, key_of
+from semantic_layer.referred import resolved, words_of_lines
 from semantic_layer.remains import Doubt, Left, lines_of, twins_of
 
+_NUM_NEAR = 2  # messages of the user before the last
 _NEEDS_OFFER = frozenset({"reply", "answer", "short", "opening"})
 
 
@@ -29,21 +31,54 @@ def doubts_of(asked: Chat, stored: Chat, here: Left, there: Left) -> list[Doubt]
     return found
 
 
+def answered_otherwise(one: Chat, other: Chat) -> tuple[list[str], list[str]]:
+    """Return what the assistants answered otherwise to the same words of the user."""
+    answers, others = _answers(one), _answers(other)
+    both = answers.keys() & others.keys()
+    return (
+        [line for key, lines in answers.items() if key in both for line in lines - others[key]],
+        [line for key, lines in others.items() if key in both for line in lines - answers[key]],
+    )
+
+
+def near_lines(chat: Chat, lines: Sequence[str]) -> list[str]:
+    """Keep the lines that matter most: of the beginning, of the end, or on the last message."""
+    texts = [text for role, text in chat.history if role == "user"]
+    ends = [*texts[:1], *texts[-_NUM_NEAR:]]
+    aim = words_of_lines([chat.text])
+    return [
+        line
+        for line in lines
+        if any(line in text for text in ends) or not words_of_lines([line]).isdisjoint(aim)
+    ]
+
+
+def _answers(chat: Chat) -> dict[str, frozenset[str]]:
+    """Return the lines of the assistant by the words of the user before."""
+    return {
+        key_of(said): frozenset(line for _, line in lines_of([(role, text)]))
+        for (by, said), (role, text) in pairwise(chat.history)
+        if by == "user" and role == "assistant"
+    }
+
+
 def _assistants(
     asked: Chat, stored: Chat, here: Sequence[str], there: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """Return what the assistants said otherwise: near the end, or in lines that differ in little.
 
-    A reply also needs what it replies to when only one of them says more.
+    What they answered to the same words counts as well. A reply also needs what it replies to when
+    only one of them says more.
     """
     close = [t for t in twins_of(here, there) if t.is_close and not t.difference.is_none]
     ones, others = [t.one for t in close], [t.other for t in close]
     last_one, last_other = _last(asked, here), _last(stored, there)
     if asked.dependence.kind in _NEEDS_OFFER and (last_one or last_other):
         last_one, last_other = last_one or _last(asked), last_other or _last(stored)
-    if last_one and last_other:
-        ones += [line for line in last_one if line not in ones]
-        others += [line for line in last_other if line not in others]
+    for one, other in ((last_one, last_other), answered_otherwise(asked, stored)):
+        if one and other:
+            ones += [line for line in one if line not in ones]
+            others += [line for line in other if line not in others]
     return ones, others
 
 

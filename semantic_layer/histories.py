@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from semantic_layer.analysis import analyse
 from semantic_layer.chat import Chat, Said
+from semantic_layer.clashes import clash_of, close_clash, exchanged
 from semantic_layer.differences import difference, key_of
 from semantic_layer.doubts import doubts_of
 from semantic_layer.grounds import other_ground
 from semantic_layer.outcome import Reason
-from semantic_layer.remains import Doubt, IsTalk, Left, Remains, lines_of, twins_of
+from semantic_layer.remains import Doubt, IsTalk, Remains, lines_of
 from semantic_layer.sides import without_sides
 from semantic_layer.small_talk import sentences
 
@@ -63,12 +64,12 @@ def _fit_referring(asked: Chat, stored: Chat, remains: Remains) -> Fit:
     texts = (asked.text, stored.text)
     if _BY_ORDER.search(asked.text) and not difference(asked.offer, stored.offer).in_order:
         return _refused(texts, "the assistant named things in another order")
-    exchanged = _exchanged(asked.history, stored.history)
-    if exchanged:
-        return _refused(texts, exchanged)
+    turned = exchanged(asked, stored)
+    if turned:
+        return _refused(texts, turned)
     one, other = without_sides(asked, stored)
     here, there = remains.left(lines_of(one), lines_of(other))
-    clash = _clash(asked, stored, here, there)
+    clash = clash_of(asked, stored, here, there)
     if clash:
         return _refused(texts, clash, remains.unsure)
     doubts = doubts_of(asked, stored, here, there)
@@ -79,48 +80,17 @@ def _fit_referring(asked: Chat, stored: Chat, remains: Remains) -> Fit:
     return Fit(1.0, reason, same, remains.unsure if doubts else (), tuple(doubts), True)
 
 
-def _clash(asked: Chat, stored: Chat, here: Left, there: Left) -> str:
-    """Name what the remains contradict each other in: close lines, or numbers of either."""
-    for role in ("assistant", "user"):
-        for twin in twins_of(here.of(role), there.of(role)):
-            if twin.is_close and twin.difference.conflict:
-                return f"the {role} said another thing: {twin.difference.conflict}"
-    lone = [
-        sorted(_numbers(left.assistant) - _numbers(_all_texts(chat)))
-        for left, chat in ((here, stored), (there, asked))
-    ]
-    return f"the assistant said {lone[0][0]} / {lone[1][0]}" if all(lone) else ""
-
-
-def _numbers(texts: Iterable[str]) -> set[str]:
-    return {number for text in texts for number in analyse(text).numbers}
-
-
-def _all_texts(chat: Chat) -> list[str]:
-    return [*(text for _, text in chat.history), chat.text]
-
-
-def _exchanged(one: Iterable[Said], other: Iterable[Said]) -> str:
-    """Name a line whose things changed places in the other history, small talk or not."""
-    heres = {line for _, text in one for line in sentences(text)}
-    theres = {line for _, text in other for line in sentences(text)}
-    for here in heres - theres:
-        for there in theres - heres:
-            if _said_of(here) == _said_of(there) and difference(here, there).conflict:
-                return f"{here} / {there}: the same words, exchanged"
-    return ""
-
-
-def _said_of(text: str) -> frozenset[str]:
-    return frozenset(token.norm for token in analyse(text).tokens)
-
-
 def _contradiction(one: Chat, other: Chat) -> str:
-    """Name what lines on the matter of two messages contradict each other in."""
-    heres, theres = _on_matter(one), _on_matter(other)
-    for here, words in heres.items():
-        for there, others in theres.items():
-            alike = len(words & others) >= _ALIKE * min(len(words), len(others))
+    """Name what lines contradict each other in: close ones, or on the matter of both messages."""
+    heres, theres = _lines(one), _lines(other)
+    same = heres & theres
+    found = close_clash(sorted(heres - same), sorted(theres - same))
+    if found:
+        return found
+    mine, others = (_on_matter(chat, lines) for chat, lines in ((one, heres), (other, theres)))
+    for here, words in mine.items():
+        for there, there_words in others.items():
+            alike = len(words & there_words) >= _ALIKE * min(len(words), len(there_words))
             if alike and key_of(here) != key_of(there):
                 conflict = difference(here, there).conflict
                 if conflict:
@@ -128,11 +98,14 @@ def _contradiction(one: Chat, other: Chat) -> str:
     return ""
 
 
-def _on_matter(chat: Chat) -> dict[str, frozenset[str]]:
-    """Return the lines of a history that speak of what the last message does, and their words."""
+def _lines(chat: Chat) -> set[str]:
+    return {line for _, text in chat.history for line in sentences(text)}
+
+
+def _on_matter(chat: Chat, lines: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the lines that speak of what the last message does, and their words."""
     wanted = _words(chat.text)
-    lines = {line: _words(line) for _, text in chat.history for line in sentences(text)}
-    return {line: words for line, words in lines.items() if len(words & wanted) > 0}
+    return {line: words for line in lines if not (words := _words(line)).isdisjoint(wanted)}
 
 
 def _words(text: str) -> frozenset[str]:

@@ -104,27 +104,32 @@ class Remains:
 
 
 def twins_of(one: Sequence[str], other: Sequence[str]) -> list[Twin]:
-    """Pair the lines that speak of the same, each at most once."""
-    free = {line: words_of_lines([line]) for line in other}
+    """Pair the lines that speak of the same, each at most once, the most alike first."""
+    pairs = [(_likeness(a, b), a, b) for a in one for b in other]
+    left, right = set(one), set(other)
     found = []
-    for line in one:
-        own = words_of_lines([line])
-        best = max(free, key=lambda each: len(own & free[each]), default="")
-        if best and is_alike(own, free[best]):
-            del free[best]
-            found.append(Twin(line, best, difference(line, best), _is_close(line, best)))
+    for likeness, a, b in sorted(pairs, key=lambda pair: -pair[0]):
+        if likeness > 0 and a in left and b in right:
+            left.remove(a)
+            right.remove(b)
+            found.append(Twin(a, b, difference(a, b), likeness >= _SAME_LINE))
     return found
 
 
-def _is_close(one: str, other: str) -> bool:
-    """Say whether two lines have nearly the same words, whatever their numbers."""
+def _likeness(one: str, other: str) -> float:
+    """Return the share of words that two lines have in common, 0 when they are not alike.
+
+    Numbers may be others.
+    """
     a, b = (words_of_lines([line]) - set(analyse(line).numbers) for line in (one, other))
-    return len(a & b) >= _SAME_LINE * max(len(a), len(b))
+    if not is_alike(a, b):
+        return 0.0
+    return len(a & b) / max(len(a), len(b)) if a or b else 1.0
 
 
 def is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
     """Say whether two lines share so many words that they speak of the same."""
-    return len(one & other) >= _TWIN * max(1, min(len(one), len(other)))
+    return len(one & other) >= _TWIN * min(len(one), len(other)) and bool(one) == bool(other)
 
 
 def lines_of(history: Iterable[Said]) -> list[Said]:

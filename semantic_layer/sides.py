@@ -31,52 +31,43 @@ def without_sides(one: Chat, other: Chat) -> tuple[Sequence[Said], Sequence[Said
 
     Those begin with a question of the user, none of it in the other chat, that is not among the
     latest, and of other things than the last message, what it follows, and what the chat began
-    with. What the user adds on the same belongs to it, unless the assistant asked for it.
+    with. What the user adds on other things right after belongs to it.
     """
     return _without(one, other), _without(other, one)
 
 
 def _without(chat: Chat, other: Chat) -> Sequence[Said]:
-    known = {key_of(part) for _, text in other.history for part in sentences(text)}
-    exchanges = _exchanges(chat)
+    exchanges, others = _exchanges(chat), _exchanges(other)
+    known = _keys(others)
     recent = max(0, len(exchanges) - _NUM_RECENT)
-    first = _first(exchanges, known)
+    first = _beginning(exchanges, others)
     ends = [*exchanges[first : first + 1], *exchanges[recent:]]
     focus = words_of_lines([chat.text, *(line for each in ends for line in each.lines)])
     kept: list[Said] = []
     on_side = False
     for i, exchange in enumerate(exchanges):
-        before = exchanges[i - 1].assistant if i else ()
-        on_side = (
-            i != first and i < recent and _is_side(exchange, before, known, focus, goes_on=on_side)
-        )
+        may_be = i != first and i < recent and _keys([exchange]).isdisjoint(known)
+        on_side = may_be and _is_side(exchange, focus, goes_on=on_side)
         kept += [] if on_side else exchange.said
     return kept
 
 
-def _first(exchanges: Sequence[_Exchange], known: set[str]) -> int:
-    """Return the place of the first exchange that both chats have, else of the first that tells."""
-    shared = (i for i, e in enumerate(exchanges) if any(key_of(line) in known for line in e.user))
-    telling = (i for i, exchange in enumerate(exchanges) if exchange.user)
+def _beginning(exchanges: Sequence[_Exchange], others: Sequence[_Exchange]) -> int:
+    """Return the place of the exchange that the other chat begins with, else of the first."""
+    begun = next((_keys([each]) for each in others if each.user), set())
+    shared = (i for i, each in enumerate(exchanges) if not _keys([each]).isdisjoint(begun))
+    telling = (i for i, each in enumerate(exchanges) if each.user)
     return next(shared, next(telling, 0))
 
 
-def _is_side(
-    exchange: _Exchange,
-    before: Sequence[str],
-    known: set[str],
-    focus: frozenset[str],
-    *,
-    goes_on: bool,
-) -> bool:
-    if any(key_of(line) in known for line in exchange.lines):
-        return False
+def _is_side(exchange: _Exchange, focus: frozenset[str], *, goes_on: bool) -> bool:
     if not words_of_lines(exchange.user).isdisjoint(focus):
         return False
-    if exchange.user and all(map(_only_asks, exchange.user)):
-        return True
-    was_asked = any(ENDS_ASKING.search(line) for line in before)
-    return goes_on and not was_asked
+    return goes_on or any(map(_asks, exchange.user))
+
+
+def _keys(exchanges: Sequence[_Exchange]) -> set[str]:
+    return {key_of(line) for exchange in exchanges for line in exchange.lines}
 
 
 def _exchanges(chat: Chat) -> list[_Exchange]:
@@ -92,5 +83,5 @@ def _exchange(said: Sequence[Said]) -> _Exchange:
     return _Exchange(said, user, assistant)
 
 
-def _only_asks(part: str) -> bool:
+def _asks(part: str) -> bool:
     return bool(ENDS_ASKING.search(part)) or bool(analyse(part).frame)

@@ -27,7 +27,7 @@ from semantic_layer import Selector, StoreUnavailable, TextTooLong
 ROUTE = "/admin/cache"
 HTTP = Request[Any, Any, Any]
 
-_FIELDS = {
+FIELDS = {
     "id": "entry_id",
     "tenant": "tenant",
     "namespace": "namespace",
@@ -95,13 +95,23 @@ async def import_entries(request: HTTP) -> ImportResult:
 @get("/cache/entries")
 async def browse_entries(request: HTTP) -> dict[str, Any]:
     """List entries, newest first, by id, tenant, namespace, model, intent, tag or text."""
-    query = read_query(request, {*_FIELDS, "cursor", "limit"}, may_be_empty={"namespace"})
-    paging = convert(
-        {k: query.pop(k) for k in ("cursor", "limit") if k in query}, Paging, strict=False
-    )
-    selector = replace(_selector(query), everything=True)
+    query = read_query(request, {*FIELDS, "cursor", "limit"}, may_be_empty={"namespace"})
+    return await entries_view(parts_of(request.scope), query)
+
+
+async def entries_view(parts: Parts, query: dict[str, str]) -> dict[str, Any]:
+    """Return what ``GET /admin/cache/entries`` shows.
+
+    Raises:
+        BadRequest: the cursor or the limit is none.
+        BackendUnavailable: the store does not answer.
+    """
+    asked = {name: query[name] for name in ("cursor", "limit") if name in query}
+    paging = convert(asked, Paging, strict=False)
+    selected = {name: value for name, value in query.items() if name in FIELDS}
+    selector = replace(_selector(selected), everything=True)
     try:
-        page = await parts_of(request.scope).cache.browse(selector, paging.cursor, paging.limit)
+        page = await parts.cache.browse(selector, paging.cursor, paging.limit)
     except StoreUnavailable as error:
         raise BackendUnavailable(str(error), code="store_unavailable") from error
     except ValueError:
@@ -197,5 +207,5 @@ def _call(
 
 
 def _selector(query: dict[str, str]) -> Selector:
-    fields: dict[str, Any] = {_FIELDS[name]: value for name, value in query.items()}
+    fields: dict[str, Any] = {FIELDS[name]: value for name, value in query.items()}
     return Selector(**fields)

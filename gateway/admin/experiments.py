@@ -79,7 +79,11 @@ class ExperimentList(Struct, frozen=True):
 @get("/experiments")
 async def list_experiments(request: HTTP) -> ExperimentList:
     """List all experiments with their results so far."""
-    parts = parts_of(request.scope)
+    return await experiments_view(parts_of(request.scope))
+
+
+async def experiments_view(parts: Parts) -> ExperimentList:
+    """Return what ``GET /admin/experiments`` shows."""
     return ExperimentList([await _view(parts, one) for one in parts.evidence.experiments.all])
 
 

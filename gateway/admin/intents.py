@@ -40,8 +40,7 @@ class HistoryQuery(Struct, frozen=True):
 @get("/intents")
 async def list_intents(request: HTTP) -> IntentList:
     """List every intent with its threshold, budget, time to live and mode."""
-    parts = parts_of(request.scope)
-    return IntentList([intent_view(parts, name) for name in parts.cache.thresholds.priors])
+    return intents_view(parts_of(request.scope))
 
 
 @get("/intents/{name:str}")
@@ -73,8 +72,28 @@ async def intent_history(request: HTTP, name: FromPath[str]) -> ChangeList:
     """List the changes of an intent's policy, newest first."""
     parts = _knowing(request, name)
     query = convert(read_query(request, {"limit"}), HistoryQuery, strict=False)
+    return await history_view(parts, name, query.limit)
+
+
+@get("/intents/{name:str}/curve")
+async def get_curve(request: HTTP, name: FromPath[str]) -> CurveView:
+    """Show what each threshold would come to, from labelled traffic."""
+    parts = _knowing(request, name)
+    return await curve_view(parts, name)
+
+
+@post("/intents/{name:str}/replay", status_code=200)
+async def replay_intent(request: HTTP, name: FromPath[str]) -> Playback:
+    """Tell what another threshold would have changed on recorded traffic; nothing is changed."""
+    parts = _knowing(request, name)
+    threshold = read_threshold(await read_body(request.scope, request.receive))
+    return await replay_view(parts, name, threshold)
+
+
+async def history_view(parts: Parts, name: str, limit: int) -> ChangeList:
+    """Show the latest changes of an intent's policy."""
     try:
-        changes = await parts.evidence.intents.changes(name, query.limit)
+        changes = await parts.evidence.intents.changes(name, limit)
     except StoreUnavailable as error:
         raise BackendUnavailable(str(error), code="store_unavailable") from error
     return ChangeList(
@@ -92,10 +111,8 @@ async def intent_history(request: HTTP, name: FromPath[str]) -> ChangeList:
     )
 
 
-@get("/intents/{name:str}/curve")
-async def get_curve(request: HTTP, name: FromPath[str]) -> CurveView:
-    """Show what each threshold would come to, from labelled traffic."""
-    parts = _knowing(request, name)
+async def curve_view(parts: Parts, name: str) -> CurveView:
+    """Show what each threshold would come to."""
     labels = parts.evidence.labels.book.labels(name)
     points = await asyncio.to_thread(threshold_curve, labels, scorer=parts.cache.scorer)
     return CurveView(
@@ -117,15 +134,17 @@ async def get_curve(request: HTTP, name: FromPath[str]) -> CurveView:
     )
 
 
-@post("/intents/{name:str}/replay", status_code=200)
-async def replay_intent(request: HTTP, name: FromPath[str]) -> Playback:
-    """Tell what another threshold would have changed on recorded traffic; nothing is changed."""
-    parts = _knowing(request, name)
-    threshold = read_threshold(await read_body(request.scope, request.receive))
+async def replay_view(parts: Parts, name: str, threshold: float) -> Playback:
+    """Show what another threshold would have changed on recorded traffic."""
     try:
         return await parts.evidence.play_back(name, threshold)
     except StoreUnavailable as error:
         raise BackendUnavailable(str(error), code="store_unavailable") from error
+
+
+def intents_view(parts: Parts) -> IntentList:
+    """Show every intent."""
+    return IntentList([intent_view(parts, name) for name in parts.cache.thresholds.priors])
 
 
 def intent_view(parts: Parts, name: str) -> IntentView:
@@ -143,6 +162,7 @@ def intent_view(parts: Parts, name: str) -> IntentView:
         budget=evidence.tuner.budgets.of(name),
         ttl=policy.ttl_s if policy.ttl_s is not None else parts.cache.policy.ttl_of(name),
         version=evidence.intents.version(name),
+        policy=view_of(evidence.intents.policy(name)),
         labels=_labels_view(found),
     )
 

@@ -29,7 +29,15 @@ HTTP = Request[Any, Any, Any]
 async def tree(request: HTTP) -> PrefixTree:
     """List the most shared prefixes, most hits first; ``limit`` and ``depth`` bound the list."""
     query = convert(read_query(request, {"limit", "depth"}), TreeQuery, strict=False)
-    parts = parts_of(request.scope)
+    return await tree_view(parts_of(request.scope), query)
+
+
+async def tree_view(parts: Parts, query: TreeQuery) -> PrefixTree:
+    """Return what ``GET /admin/prefix/tree`` shows.
+
+    Raises:
+        BackendUnavailable: there is no local model, or its engine is down.
+    """
     prefix = _local(parts).prefix
     return await prefix.tree(limit=query.limit, depth=query.depth, names=_names(parts))
 
@@ -38,9 +46,18 @@ async def tree(request: HTTP) -> PrefixTree:
 async def volatile(request: HTTP) -> VolatileReport:
     """Show the spans that split the prompts of late, what they cost and where they should stand."""
     query = read_query(request, {"tenant"})
-    parts = parts_of(request.scope)
-    tenant = _salt(parts, query["tenant"]) if "tenant" in query else None
-    return await _local(parts).prefix.volatile(_names(parts), tenant)
+    return await volatile_view(parts_of(request.scope), query.get("tenant"))
+
+
+async def volatile_view(parts: Parts, tenant: str | None = None) -> VolatileReport:
+    """Return what ``GET /admin/prefix/volatile`` shows.
+
+    Raises:
+        BadRequest: no key has the tenant.
+        BackendUnavailable: there is no local model, or its engine is down.
+    """
+    salt = None if tenant is None else _salt(parts, tenant)
+    return await _local(parts).prefix.volatile(_names(parts), salt)
 
 
 @post("/prefix/explain", status_code=200)
@@ -48,9 +65,19 @@ async def explain(request: HTTP) -> Explanation:
     """Tell what of a request's prompt is cached, where it parts from it, and why."""
     parts = parts_of(request.scope)
     body = convert(decode_object(await read_body(request.scope, request.receive)), ExplainBody)
+    return await explain_view(parts, body.request, body.tenant)
+
+
+async def explain_view(parts: Parts, request: dict[str, Any], tenant: str | None) -> Explanation:
+    """Return what ``POST /admin/prefix/explain`` tells of a request.
+
+    Raises:
+        BadRequest: it is no chat request for the local model, or no key has the tenant.
+        BackendUnavailable: there is no local model, or its engine is down.
+    """
     local = _local(parts)
-    chat = _chat(local, body.request, "request", parts.settings.layout)
-    return await local.prefix.explain(chat, _salt(parts, body.tenant))
+    chat = _chat(local, request, "request", parts.settings.layout)
+    return await local.prefix.explain(chat, _salt(parts, tenant))
 
 
 @post("/prefix/warm", status_code=200)

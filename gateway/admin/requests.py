@@ -1,6 +1,6 @@
 """``/admin/requests``: recent requests with the reasons of their decisions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -17,7 +17,7 @@ from gateway.wire.validation import convert
 from semantic_layer import Label, StoreUnavailable
 
 HTTP = Request[Any, Any, Any]
-_OUTCOMES = ("exact", "semantic", "miss", "bypass", "error", "aborted", "rejected")
+OUTCOMES = ("exact", "semantic", "miss", "bypass", "error", "aborted", "rejected")
 _EQUAL = ("outcome", "intent", "model", "tenant", "namespace", "entry", "route")
 
 
@@ -32,14 +32,30 @@ class Paging(Struct, frozen=True):
 @get("/requests")
 async def list_requests(request: HTTP) -> dict[str, Any]:
     """List requests, newest first, by outcome, intent, model, tenant, entry, time or text."""
-    parts = parts_of(request.scope)
     query = read_query(
         request, {*_EQUAL, "text", "since", "cursor", "limit"}, may_be_empty={"namespace"}
     )
+    return await requests_view(parts_of(request.scope), query)
+
+
+@get("/requests/{request_id:str}")
+async def get_request(request: HTTP, request_id: FromPath[str]) -> dict[str, Any]:
+    """Show one request with every candidate that was considered."""
+    return await request_view(parts_of(request.scope), request_id)
+
+
+async def requests_view(parts: Parts, asked: Mapping[str, str]) -> dict[str, Any]:
+    """Return what ``GET /admin/requests`` shows for a query.
+
+    Raises:
+        BadRequest: a value of the query is none.
+        BackendUnavailable: the store does not answer.
+    """
+    query = dict(asked)
     paged = {name: query.pop(name) for name in ("since", "cursor", "limit") if name in query}
     paging = convert(paged, Paging, strict=False)
-    if query.get("outcome", "miss") not in _OUTCOMES:
-        raise BadRequest(f"outcome: expected one of {', '.join(_OUTCOMES)}", param="outcome")
+    if query.get("outcome", "miss") not in OUTCOMES:
+        raise BadRequest(f"outcome: expected one of {', '.join(OUTCOMES)}", param="outcome")
     try:
         found, cursor = await parts.evidence.requests.select(
             _fits(query), before=paging.cursor, limit=paging.limit, since=paging.since
@@ -53,10 +69,13 @@ async def list_requests(request: HTTP) -> dict[str, Any]:
     }
 
 
-@get("/requests/{request_id:str}")
-async def get_request(request: HTTP, request_id: FromPath[str]) -> dict[str, Any]:
-    """Show one request with every candidate that was considered."""
-    parts = parts_of(request.scope)
+async def request_view(parts: Parts, request_id: str) -> dict[str, Any]:
+    """Return what ``GET /admin/requests/{id}`` shows.
+
+    Raises:
+        NotFound: no such request is recorded.
+        BackendUnavailable: the store does not answer.
+    """
     try:
         found = await parts.evidence.find_request(request_id)
     except StoreUnavailable as error:

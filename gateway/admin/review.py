@@ -9,6 +9,7 @@ from gateway.admin.query import read_query
 from gateway.api.connection import parts_of
 from gateway.errors import BackendUnavailable
 from gateway.evidence import ReviewItem
+from gateway.parts import Parts
 from gateway.wire.validation import convert
 from semantic_layer import StoreUnavailable
 
@@ -30,8 +31,13 @@ class ReviewQueue(Struct, frozen=True):
 async def list_review(request: Request[Any, Any, Any]) -> ReviewQueue:
     """List hits and near-misses that nobody has judged, those nearest to a threshold first."""
     query = convert(read_query(request, {"intent", "limit"}), ReviewQuery, strict=False)
+    return await review_view(parts_of(request.scope), query)
+
+
+async def review_view(parts: Parts, query: ReviewQuery) -> ReviewQueue:
+    """Return what ``GET /admin/review`` shows."""
     try:
-        items = await parts_of(request.scope).evidence.review(query.intent, query.limit)
+        items = await parts.evidence.review(query.intent, query.limit)
     except StoreUnavailable as error:
         raise BackendUnavailable(str(error), code="store_unavailable") from error
     return ReviewQueue(items)

@@ -1,17 +1,35 @@
 """``/admin/stats`` and ``/admin/prefix/stats``: the traffic and the KV cache in numbers."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Request, get
+from msgspec import Meta, Struct
 
+from gateway.admin.query import read_query
 from gateway.api.connection import parts_of
 from gateway.evidence import ALL
 from gateway.parts import Parts
 from gateway.readings import health_json, read_engine, read_health, thresholds_of
+from gateway.series import MAX_MINUTES, MINUTE_S, Span
+from gateway.wire.validation import convert
 from prefix_layer import EngineStats
 
 HTTP = Request[Any, Any, Any]
+
+
+class SeriesQuery(Struct, frozen=True):
+    """How many of the last minutes, and how many of them make one span."""
+
+    minutes: Annotated[int, Meta(ge=1, le=MAX_MINUTES)] = 60
+    step: Annotated[int, Meta(ge=1, le=MAX_MINUTES)] = 1
+
+
+class Series(Struct, frozen=True):
+    """This gateway's traffic over time."""
+
+    step_s: int
+    spans: list[Span]
 
 
 @get("/stats")
@@ -33,10 +51,26 @@ async def traffic_view(parts: Parts) -> dict[str, Any]:
     }
 
 
+@get("/stats/series")
+async def series(request: HTTP) -> Series:
+    """Show requests and tokens saved by the minute, oldest first; ``step`` minutes to a span."""
+    query = convert(read_query(request, {"minutes", "step"}), SeriesQuery, strict=False)
+    return series_view(parts_of(request.scope), query.minutes, query.step)
+
+
+def series_view(parts: Parts, minutes: int, step: int) -> Series:
+    """Return what ``GET /admin/stats/series`` shows."""
+    return Series(step * MINUTE_S, parts.series.spans(minutes, step))
+
+
 @get("/prefix/stats")
 async def prefix(request: HTTP) -> dict[str, Any]:
     """Show blocks by state, tokens by source, evictions, memory and time to first token."""
-    parts = parts_of(request.scope)
+    return await prefix_view(parts_of(request.scope))
+
+
+async def prefix_view(parts: Parts) -> dict[str, Any]:
+    """Return what ``GET /admin/prefix/stats`` shows."""
     stats = await read_engine(parts)
     seen = {"engine": _engine(parts), "ttft_s": parts.stats.prefix_ttft()}
     return seen if stats is None else {**seen, **_counters(stats)}

@@ -98,7 +98,7 @@ class Work:
 
     ``api`` names its shape: ``chat`` has messages, ``completions`` a prompt. ``salt`` separates
     tenants in any shared state of the backend (KV blocks). ``headers`` are the client's, by
-    lower-case name, as far as some upstream relays them.
+    lower-case name, as far as some upstream relays them; ``trace`` goes to every upstream.
     """
 
     request_id: str
@@ -107,6 +107,7 @@ class Work:
     salt: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
     api: str = "chat"
+    trace: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

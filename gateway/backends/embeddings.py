@@ -30,7 +30,7 @@ class EmbedWork:
     """Inputs to embed, each a text or a list of token ids; ``names`` are what clients call them.
 
     ``fields`` is the rest of the request, unknown fields included; ``headers`` are the client's, as
-    far as some upstream relays them.
+    far as some upstream relays them; ``trace`` goes to every upstream.
     """
 
     request_id: str
@@ -39,6 +39,7 @@ class EmbedWork:
     names: Sequence[str]
     fields: dict[str, Any]
     headers: Mapping[str, str] = field(default_factory=dict)
+    trace: Mapping[str, str] = field(default_factory=dict)
 
 
 @runtime_checkable

@@ -26,6 +26,7 @@ from gateway.backends.legacy_functions import (
 from gateway.backends.local_completions import LocalCompletions
 from gateway.backends.local_prefix import LocalPrefix
 from gateway.backends.merge import merge
+from gateway.backends.phases import OnPhase, Phases, no_phase
 from gateway.backends.plan import Plan
 from gateway.backends.prompt_reader import PromptReader
 from gateway.backends.recent_prompts import RecentPrompts
@@ -69,7 +70,7 @@ class LocalBackend:
     ``ready_timeout_s`` for an engine that is starting. The fingerprint comes from the model folder
     and the engine's settings alone, so it is known before the engine is, and outlives it.
     ``memory_path`` is a file that keeps digests of prompts, to explain misses after a restart.
-    ``tokenizer`` is the model's.
+    ``tokenizer`` is the model's. ``on_phase`` is told the seconds of queue, prefill and decode.
 
     Raises:
         BackendUnavailable: the folder holds no usable tokenizer or model; one line.
@@ -87,8 +88,10 @@ class LocalBackend:
         ready_timeout_s: float = 30.0,
         memory_path: Path | None = None,
         tool_parser: ToolParserName | None = None,
+        on_phase: OnPhase = no_phase,
     ) -> None:
         self._client = client
+        self._on_phase = on_phase
         self.tokenizer = Tokenizer(model_path)
         self._reader = PromptReader(self.tokenizer, tool_parser)
         fingerprint = _fingerprint(model_path, client)
@@ -253,11 +256,13 @@ class LocalBackend:
     ) -> AsyncGenerator[Tokens, None]:
         """Run one sequence; raise the engine's errors as the backend's."""
         try:
-            async with aclosing(self._client.generate(command)) as steps:
-                async for tokens in steps:
-                    yield tokens
-                    if tokens.finish_reason is not None:
-                        return
+            with Phases(self._on_phase) as phases:
+                async with aclosing(self._client.generate(command)) as steps:
+                    async for tokens in steps:
+                        phases.saw(tokens)
+                        yield tokens
+                        if tokens.finish_reason is not None:
+                            return
         except EngineUnavailable as error:
             raise BackendUnavailable(f"the local model is not available: {error}") from error
         except EngineFailed as error:

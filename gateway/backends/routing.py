@@ -1,9 +1,17 @@
 """Which backend serves which model, and who stands in when it cannot."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import replace
+import dataclasses
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import cast
 
 from msgspec import structs
@@ -19,6 +27,7 @@ from gateway.backends.base import (
 )
 from gateway.backends.prices import Prices
 from gateway.errors import BackendError, StrataError, UpstreamStatus
+from gateway.traces import Traces
 
 ANY = "*"
 REFUSED_US = frozenset({401, 403, 408, 429})
@@ -41,10 +50,19 @@ class Backends:
         backends: Sequence[Backend],
         fallbacks: Fallbacks | None = None,
         on_fallback: Callable[[str, str], None] = lambda _asked, _used: None,
+        traces: Traces | None = None,
     ) -> None:
         self._backends = tuple(backends)
         self._fallbacks = fallbacks or {}
         self._on_fallback = on_fallback
+        self._traces = traces
+
+    def exchange(
+        self, gone: Collection[Backend], come: Sequence[Backend], fallbacks: Fallbacks
+    ) -> None:
+        """Ask others in place of some from now on; requests under way stay where they are."""
+        kept = [backend for backend in self._backends if backend not in gone]
+        self._backends, self._fallbacks = (*kept, *come), fallbacks
 
     def find(self, model_id: str) -> Target | None:
         """Return the backend of a model and what it says of it; None if nobody serves it.
@@ -78,10 +96,9 @@ class Backends:
             is_first = failure is None
             if not is_first and not may_use(model_id):
                 continue
-            events = cast(
-                "AsyncGenerator[Event, None]", target.stream(replace(work, model=model_id))
-            )
-            async with aclosing(events):
+            async with aclosing(
+                self._stream(target, dataclasses.replace(work, model=model_id))
+            ) as events:
                 try:
                     event: Event | None = await anext(events, None)
                 except StrataError as error:
@@ -97,6 +114,27 @@ class Backends:
                 return
         assert failure is not None, "there is always the backend itself"
         raise failure
+
+    def following(
+        self, backend: Backend, model_id: str, api: str
+    ) -> AbstractContextManager[Mapping[str, str]]:
+        """Follow one piece of work; gives the headers that tell an upstream of its trace."""
+        if self._traces is None:
+            return nullcontext({})
+        is_remote = isinstance(backend, OpenBackend)
+        return self._traces.generating(backend.name, model_id, api, is_remote=is_remote)
+
+    def _stream(self, target: Backend, work: Work) -> AsyncGenerator[Event, None]:
+        if self._traces is None:
+            return cast("AsyncGenerator[Event, None]", target.stream(work))
+        return self._followed(target, work)
+
+    async def _followed(self, target: Backend, work: Work) -> AsyncGenerator[Event, None]:
+        with self.following(target, work.model, work.api) as trace:
+            sent = target.stream(dataclasses.replace(work, trace=trace))
+            async with aclosing(cast("AsyncGenerator[Event, None]", sent)) as events:
+                async for event in events:
+                    yield event
 
     def models(self) -> list[ModelInfo]:
         """List every model once, in order of the backends."""

@@ -25,6 +25,7 @@ class SpecialTokens:
         self._find_shield = re.compile(f"{self._nonce}c([0-9]+)z")
         self._heads = {name[:end] for name in names for end in range(1, len(name))}
         self._tails = {name[start:] for name in names for start in range(1, len(name))}
+        self._all_heads, self._all_tails = tuple(self._heads), tuple(self._tails)
         self._longest = max(map(len, names), default=0)
 
     def rename(self, tokenizer: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
@@ -89,9 +90,12 @@ class SpecialTokens:
         if self._find is None or not body:
             return text
         start = text.index(body)
-        head = self._edge(body, self._tails, lambda length: body[:length])
+        head = tail = 0
+        if body.startswith(self._all_tails):
+            head = self._edge(body, self._tails, lambda length: body[:length])
         rest = body[head:]
-        tail = self._edge(rest, self._heads, lambda length: rest[-length:])
+        if rest.endswith(self._all_heads):
+            tail = self._edge(rest, self._heads, lambda length: rest[-length:])
         middle = rest[: len(rest) - tail]
         pieces = [body[:head], middle, rest[len(middle) :]]
 

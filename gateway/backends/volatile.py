@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from gateway.backends.prompt_kinds import KindTally, PromptKind
 from gateway.backends.recent_requests import RecentRequest
 from gateway.backends.tokenizer import Tokenizer
-from gateway.lint.finding import Finding
+from gateway.lint.finding import Finding, reachable_tokens
 from gateway.lint.hits import PrefixReplay
 from gateway.lint.linter import Linter
 from gateway.lint.tokens import PromptTokens
@@ -44,7 +45,7 @@ class VolatileReport(msgspec.Struct, frozen=True):
     """The dearest spans first. Shares are of the prompt tokens of all ``requests``.
 
     ``hit_share`` is what an unbounded cache finds as the prompts are, ``reachable_share`` what it
-    would find if all of these spans were mended.
+    would find if all of these spans were mended; ``kinds`` are the same by kind of traffic.
     """
 
     requests: int
@@ -52,6 +53,7 @@ class VolatileReport(msgspec.Struct, frozen=True):
     hit_share: float
     reachable_share: float
     spans: list[VolatileSpan]
+    kinds: list[PromptKind] = []
 
 
 def find_volatile(
@@ -63,6 +65,8 @@ def find_volatile(
     """Compare each tenant's requests with each other; ``names`` are those of their salts."""
     tokens = PromptTokens(tokenizer)
     replay = PrefixReplay(block_size, MAX_BLOCKS)
+    kinds = KindTally()
+    findings: list[Finding] = []
     spans: list[VolatileSpan] = []
     for salt in dict.fromkeys(request.salt for request in requests):
         linter = Linter(tokens)
@@ -70,15 +74,21 @@ def find_volatile(
             if request.salt == salt:
                 linter.read("recent", at, {"messages": request.messages, "tools": request.tools})
                 rendered = tokens.render(request.messages, request.tools)
-                replay.visit(salt.hex(), tokens.encode(rendered))
-        spans += [_span(names.get(salt, UNKNOWN), found) for found in linter.findings()]
-    reachable = replay.num_cached + sum(span.lost_tokens for span in spans)
+                before = replay.num_tokens
+                cached = replay.visit(salt.hex(), tokens.encode(rendered))
+                num = replay.num_tokens - before
+                kinds.add(request.messages, request.tools, num, cached)
+        found = linter.findings()
+        findings += found
+        spans += [_span(names.get(salt, UNKNOWN), one) for one in found]
+    reachable = reachable_tokens(replay.num_cached, findings, block_size)
     return VolatileReport(
         requests=len(requests),
         prompt_tokens=replay.num_tokens,
         hit_share=replay.num_cached / max(replay.num_tokens, 1),
         reachable_share=min(1.0, reachable / max(replay.num_tokens, 1)),
         spans=sorted(spans, key=lambda span: -span.lost_tokens),
+        kinds=kinds.kinds(),
     )
 
 

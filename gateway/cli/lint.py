@@ -29,6 +29,7 @@ from gateway.lint import (
     as_sarif,
     fix_file,
     lint_file,
+    plain_lines,
 )
 from gateway.settings import Settings
 
@@ -76,9 +77,10 @@ def lint(
 ) -> None:
     """Find what splits shared prefixes in the requests of FILE (- for standard input).
 
-    Each line is an OpenAI or Anthropic request, {"request": …} as `strata export` writes it, a line
-    of a batch file, or a LangChain run. The exit code is 1 when there is a fault (with --fix: when
-    one is left), else 2 when a line is no request.
+    Each line is a request of OpenAI's (chat, completions, Responses) or Anthropic's API,
+    {"request": …} as `strata export` writes it, a line of a batch file, or a LangChain run; gzip is
+    unpacked. The exit code is 1 when there is a fault (with --fix: when one is left), else 2 when a
+    line is no request.
     """
     if fix and (len(files) > 1 or (files[0] == STDIN and output is None)):
         raise click.UsageError("--fix takes one FILE, and --output where that is -")
@@ -113,12 +115,19 @@ def _fix(
 ) -> tuple[Report, Fix]:
     tokens = PromptTokens(Tokenizer(cache.model_path))
     with _on_disk(file) as source:
-        written = output or source.with_name(f"{source.stem}.mended{source.suffix}")
+        written = output or _beside(source)
         try:
             report = lint_file(cache, source, file, told, tokens)
             return report, fix_file(cache, source, written, report, told, tokens)
         except OSError as error:
             raise click.UsageError(f"{error.filename}: {error.strerror}") from None
+
+
+def _beside(source: Path) -> Path:
+    """Put ``mended`` before the suffix, and before ``.gz`` behind it."""
+    packed = ".gz" if source.suffix == ".gz" else ""
+    plain = Path(source.name.removesuffix(packed))
+    return source.with_name(f"{plain.stem}.mended{plain.suffix}{packed}")
 
 
 @contextmanager
@@ -160,11 +169,11 @@ def _model_folder(settings: Settings, model: str | None, tell: Progress) -> Path
 
 def _lines(file: str) -> Iterator[bytes]:
     if file == STDIN:
-        yield from sys.stdin.buffer
+        yield from plain_lines(sys.stdin.buffer)
         return
     try:
-        with Path(file).open("rb") as lines:
-            yield from lines
+        with Path(file).open("rb") as opened:
+            yield from plain_lines(opened)
     except OSError as error:
         raise click.UsageError(f"{file}: {error.strerror}") from None
 

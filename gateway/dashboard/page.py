@@ -17,6 +17,13 @@ HOME = "/dashboard"
 LOGIN = f"{HOME}/login"
 PAGES = {
     "overview": HOME,
+    "thresholds": f"{HOME}/thresholds",
+    "review": f"{HOME}/review",
+    "requests": f"{HOME}/requests",
+    "cache": f"{HOME}/cache",
+    "prefixes": f"{HOME}/prefixes",
+    "experiments": f"{HOME}/experiments",
+    "doctor": f"{HOME}/doctor",
 }
 LANGUAGE, THEME = "strata_lang", "strata_theme"
 THEMES = ("light", "dark")

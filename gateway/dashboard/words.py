@@ -71,6 +71,14 @@ def when(at: float | None) -> Markup | str:
     )
 
 
+def clock(at: float) -> Markup:
+    """Return the time of day of a moment, which the page's module makes local."""
+    moment = datetime.fromtimestamp(at, UTC)
+    return Markup('<time data-clock datetime="{}">{} UTC</time>').format(
+        moment.isoformat(timespec="seconds"), moment.strftime("%H:%M")
+    )
+
+
 @pass_context
 def stored(context: Context, text: str | None) -> str | Markup:
     """Return a prompt or an answer as text; only its length where the settings mask it."""

@@ -13,10 +13,12 @@ from gateway.errors import StrataError
 from gateway.evidence import Glance
 from gateway.parts import Parts
 from gateway.readings import read_engine, read_health
+from prefix_layer import PrefixLayerError
 from semantic_layer import IntentPolicy, StoreError, threshold_curve
 
-MOST_REQUESTS = 10_000
-MOST_PROMPT_CHARS = 1 << 20
+MOST_REQUESTS = 5_000
+MOST_PROMPT_CHARS = 1 << 19
+ANSWER_S = 5.0
 _MOST_PREFIXES = 50
 _PREFIX_DEPTH = 4
 
@@ -57,10 +59,11 @@ async def gather(parts: Parts) -> Snapshot:
 
 
 async def _or_none(answer: Awaitable[T]) -> T | None:
-    """Return the answer; None where the part that gives it is down."""
+    """Return the answer; None where the part that gives it is down, or hangs."""
     try:
-        return await answer
-    except (StoreError, StrataError):
+        async with asyncio.timeout(ANSWER_S):
+            return await answer
+    except (TimeoutError, StoreError, StrataError, PrefixLayerError):
         return None
 
 
@@ -93,7 +96,7 @@ async def _engine(parts: Parts) -> Engine | None:
     return Engine(
         model=_model(local),
         stats=stats,
-        context_tokens=client.ready.context_length if client.ready is not None else 0,
+        context_tokens=client.ready.model_context_length if client.ready is not None else 0,
         restarts=client.num_restarts,
         detail=client.detail,
         prompts=prompts,
@@ -135,7 +138,7 @@ def _intent(parts: Parts, name: str, served: int) -> Intent:
         low=found.lower,
         high=found.upper,
         drifted=found.drifted,
-        safe=_safe(parts, name, budget),
+        safe=_safe(parts, name, budget) if found.upper > budget else None,
     )
 
 

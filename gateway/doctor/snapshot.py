@@ -19,7 +19,7 @@ class Engine:
     """The local model. ``stats`` is None while it does not answer, ``prompts`` before any.
 
     ``prefixes`` are the most shared ones; ``context_tokens`` is the longest prompt with its
-    answer.
+    answer that the model itself can read.
     """
 
     model: str
@@ -82,3 +82,9 @@ class Snapshot:
     intents: Sequence[Intent] = ()
     tenants: Sequence[TenantUse] = ()
     replicas: Mapping[str, Sequence[ReplicaView]] = field(default_factory=dict)
+
+    @property
+    def shows_words(self) -> bool:
+        """Whether evidence may quote what users wrote."""
+        settings = self.settings
+        return settings.requests.texts == "on" and not settings.dashboard.mask_prompts

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from gateway.evidence.playback import best_open
-from gateway.evidence.recorded import CandidateRow, RecordedRequest
+from gateway.evidence.recorded import CandidateRow, ReasonRow, RecordedRequest
 from gateway.evidence.request_log import RequestLog
 from semantic_layer import Label, SemanticCache
 
@@ -19,7 +19,7 @@ class ReviewItem(msgspec.Struct, frozen=True, kw_only=True):
 
     ``request_id`` and ``entry`` go into the feedback. ``generated_answer`` is what a model said to
     the question, where one did. ``distance`` is how far the score is from the threshold, in log
-    odds: the least tell most.
+    odds: the least tell most. ``reasons`` are the checks that the pair passed.
     """
 
     request_id: str
@@ -36,6 +36,7 @@ class ReviewItem(msgspec.Struct, frozen=True, kw_only=True):
     similarity: float
     threshold: float
     distance: float
+    reasons: list[ReasonRow]
 
 
 async def review_queue(
@@ -98,6 +99,7 @@ def _item(
         similarity=candidate.similarity,
         threshold=request.threshold,
         distance=distance,
+        reasons=candidate.reasons,
     )
 
 

@@ -1,11 +1,13 @@
 """Which blocks of text move about between the prompts of a log, and the order they get. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.lint.order import MIN_BLOCK_CHARS, Cut, split_rank
 
 MAX_BLOCKS = 200_000
+
+MayMove = Callable[[Sequence[tuple[str, str]], str], bool]
 
 
 @dataclass(slots=True)
@@ -21,11 +23,13 @@ class _Block:
 class BlockSurvey:
     """Learns blocks from texts, then arranges texts; blocks that never move keep their places.
 
-    ``cut`` gives the blocks of a text and the gaps between them.
+    ``cut`` gives the blocks of a text and the gaps between them; ``may_move`` is asked about the
+    blocks that would change places in a text, each with its rank, and all the text beside them.
     """
 
-    def __init__(self, cut: Cut) -> None:
+    def __init__(self, cut: Cut, may_move: MayMove = lambda _, __: True) -> None:
         self._cut = cut
+        self._may_move = may_move
         self._blocks: dict[int, _Block] = {}
 
     def learn(self, text: str) -> None:
@@ -55,6 +59,9 @@ class BlockSurvey:
         blocks, gaps = self._cut(text)
         parts = [split_rank(block) for block in blocks]
         places = [at for at, (_, plain) in enumerate(parts) if self._is_moving(plain)]
+        own = "\n".join(block for at, block in enumerate(blocks) if at not in places)
+        if not places or not self._may_move([parts[at] for at in places], own):
+            return text
         ordered = sorted((parts[at][1] for at in places), key=self._rank)
         for at, plain in zip(places, ordered, strict=True):
             parts[at] = (parts[at][0], plain)

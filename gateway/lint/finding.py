@@ -1,5 +1,6 @@
 """What the linter found, gathered over a log: one finding per cause and place."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -118,6 +119,12 @@ class Findings:
             finding.lost_tokens = round(finding.lost_chars * rate)
             finding.lost_per_1000 = round(finding.lost_tokens * 1000 / max(num_requests, 1))
         return sorted(found, key=_rank)
+
+
+def reachable_tokens(num_cached: int, findings: Sequence[Finding], block_size: int) -> float:
+    """Estimate what would be cached without the faults; half a block is lost where texts part."""
+    more = (found.lost_tokens - found.requests * block_size / 2 for found in findings)
+    return num_cached + sum(max(0.0, tokens) for tokens in more)
 
 
 def _rank(finding: Finding) -> tuple[int, str]:

@@ -4,7 +4,7 @@ The log is read again and again until nothing that can be mended is found, a few
 """
 
 import difflib
-import shutil
+import gzip
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ import msgspec
 
 from gateway.lint.finding import Report
 from gateway.lint.hit_counter import Cache
-from gateway.lint.log_file import BadRow, LogRow, read_rows
+from gateway.lint.log_file import BadRow, LogRow, plain_lines, read_rows
 from gateway.lint.log_reader import LogReader
 from gateway.lint.logged import Row
 from gateway.lint.mender import Mender
@@ -39,8 +39,8 @@ def lint_file(
     """Lint one file under a name."""
     reader = LogReader(cache, told, tokens)
     try:
-        with path.open("rb") as lines:
-            reader.read(name, lines)
+        with path.open("rb") as file:
+            reader.read(name, plain_lines(file))
         return reader.report()
     finally:
         reader.close()
@@ -73,8 +73,16 @@ def fix_file(
             changed |= here
             now = written
             report = lint_file(cache, now, str(output), told, tokens)
-        shutil.copyfile(now, output)
+        _copy(now, output)
     return Fix(output=str(output), changed=len(changed), diff="\n".join(diff), after=report)
+
+
+def _copy(source: Path, output: Path) -> None:
+    """Write the last copy where it is wanted, packed if its name says so."""
+    is_packed = output.suffix == ".gz"
+    with source.open("rb") as file, (gzip.open if is_packed else open)(output, "wb") as written:
+        for line in plain_lines(file):
+            written.write(line)
 
 
 def _rewrite(source: Path, output: Path, mender: Mender, diff: list[str]) -> set[int]:
@@ -99,8 +107,8 @@ def _rewrite(source: Path, output: Path, mender: Mender, diff: list[str]) -> set
 
 
 def _rows(path: Path) -> Iterator[LogRow | BadRow]:
-    with path.open("rb") as lines:
-        yield from read_rows(lines)
+    with path.open("rb") as file:
+        yield from read_rows(plain_lines(file))
 
 
 def _diff(before: Row, after: Row, line: int) -> list[str]:

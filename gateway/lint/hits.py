@@ -33,8 +33,10 @@ class PrefixReplay:
         while found < min(num_usable, len(chain)) and chain[found] in blocks:
             found += 1
         for block in reversed(chain):
-            blocks[block] = None
-            blocks.move_to_end(block)
+            if block in blocks:
+                blocks.move_to_end(block)
+            else:
+                blocks[block] = None
         while len(blocks) > self._num_blocks:
             blocks.popitem(last=False)
         cached = found * self._block_size

@@ -15,6 +15,7 @@ from prefix_layer import Edit, Finding, find_cause, first_edit
 
 STATIC = ("system", TOOLS, "prompt")
 MIN_MOVED = 2
+MIN_ID_DIGITS = 4  # a count has fewer
 MIN_EXAMPLES = 4
 SHOWN_CHARS = 60
 MAX_EDIT_CHARS = 80  # of a user's message; more is another content
@@ -66,7 +67,8 @@ def _moved_turns(ours: tuple[Turn, ...], theirs: tuple[Turn, ...], at: int) -> J
 
 def _of_texts(here: Turn, cached: Turn, at: int) -> Judged | None:
     """Name the cause inside one turn."""
-    found, edit = find_cause(here.text, cached.text), first_edit(here.text, cached.text)
+    edit = first_edit(here.text, cached.text)
+    found = None if edit is None else find_cause(here.text, cached.text, edit)
     if found is None or edit is None:
         return None
     moved = _template(here, cached, found, edit, at) or _order(here, cached, found, edit, at)
@@ -81,7 +83,15 @@ def _of_texts(here: Turn, cached: Turn, at: int) -> Judged | None:
         piece = here.text.find(found.piece, max(0, edit.start - len(found.piece)))
         char = piece if piece >= 0 else char
     name = volatile_name(found.cause, here.text, char, edit)
-    return Judged(found.cause, name, found.detail, at, char)
+    cause = "identifier" if found.cause == "number" and _is_id(found.piece, name) else found.cause
+    return Judged(cause, name, found.detail, at, char)
+
+
+def _is_id(piece: str, name: str) -> bool:
+    """Tell a number that names something: words say so, or it is long and has letters too."""
+    num_digits = sum(map(str.isdigit, piece))
+    is_named = name.endswith(" id") or any(map(str.isalpha, piece))
+    return num_digits >= MIN_ID_DIGITS and is_named and name not in ("counter", "random seed")
 
 
 def _template(here: Turn, cached: Turn, found: Finding, edit: Edit, at: int) -> Judged | None:

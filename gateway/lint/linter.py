@@ -24,7 +24,7 @@ LEAD_CHARS = 32
 VOLATILE = ("timestamp", "uuid", "identifier", "number")
 
 _VARIES = re.compile(r"[0-9a-fA-F-]{6,}|\d+")
-_MESSAGE = re.compile(r"messages(?:\[\d+\])*?\[(\d+)\](?:\.|$)")
+_MESSAGE = re.compile(r"(?:messages|\binput)(?:\[\d+\])*?\[(\d+)\](?:\.|$)")
 _MARK = "\ue000"
 _MARK_TOOL = {"type": "function", "function": {"name": _MARK}}
 
@@ -87,7 +87,7 @@ class Linter:
         site = self._site(place, split)
         if site is not None and (finding := self._findings.get(site)) is not None:
             if finding.requests < MEASURED:
-                num_tokens = self._count(place.logged)
+                num_tokens = self._count(turns)
                 finding.measured_chars += turns.num_chars if num_tokens else 0
                 finding.measured_tokens += num_tokens
             finding.requests += 1
@@ -150,12 +150,10 @@ class Linter:
             return None
         return _num_common(whole, cut) // ID_BYTES
 
-    def _count(self, logged: Logged) -> int:
-        try:
-            rendered = self._tokens.render(logged.messages, logged.tools)
-        except BadRequest:
-            return 0
-        return len(self._tokens.encode(rendered)) // ID_BYTES
+    def _count(self, turns: Turns) -> int:
+        """Count the tokens of the texts, without what a template puts around them."""
+        text = "\n".join(turn.text for turn in turns.turns)
+        return len(self._tokens.encode(text)) // ID_BYTES
 
 
 def _least(turns: Turns) -> int:

@@ -1,7 +1,7 @@
 """One request of a log in the chat API's words, whatever API or tracer wrote it. Pure.
 
-Knows OpenAI chat and completion bodies, Anthropic messages, our own exports and requests, batch
-files, and LangChain runs with their child runs.
+Knows OpenAI chat, completion and Responses bodies, Anthropic messages, our own exports and
+requests, batch files, and LangChain runs with their child runs.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,6 +10,7 @@ from typing import Any
 
 from gateway.errors import BadRequest
 from gateway.lint.langchain import runs_of
+from gateway.lint.responses import is_response, read_response
 from gateway.wire.anthropic.chat import translate_prompt
 
 Row = dict[str, Any]
@@ -44,9 +45,13 @@ def read_logged(row: Row) -> Iterator[Logged]:
         return
     body, where = row, ""
     for name in WRAPPERS:
-        if "messages" not in body and "prompt" not in body and isinstance(body.get(name), dict):
+        if not _is_body(body) and isinstance(body.get(name), dict):
             body, where = body[name], f"{where}{name}."
     yield _read_body(row, body, where)
+
+
+def _is_body(body: Row) -> bool:
+    return "messages" in body or "prompt" in body or is_response(body)
 
 
 def _read_body(row: Row, body: Row, where: str) -> Logged:
@@ -57,6 +62,9 @@ def _read_body(row: Row, body: Row, where: str) -> Logged:
     if messages is None and isinstance(body.get("prompt"), str):
         prompt = [{"role": "prompt", "content": body["prompt"]}]
         return Logged(row, model, prompt, [f"{where}prompt"], [], "")
+    if messages is None and is_response(body):
+        said, fields, listed = read_response(body, where)
+        return Logged(row, model, said, fields, listed, f"{where}tools")
     if not isinstance(messages, list) or not messages:
         raise BadRequest(
             f"{where}messages must be a list with at least one message", param=f"{where}messages"

@@ -1,25 +1,29 @@
 """Mends the requests of a log as its findings say, without changing what they ask. Pure.
 
-Lines that change go behind everything else; equal texts are written as the first of them; chunks,
-examples, tools and JSON keys get one order. What needs an author is left: history, wording, lists.
+Lines of a system prompt that change go behind everything else; equal texts there are written as the
+first of them. Tools get one order, and so do chunks and examples, and the keys of JSON that a
+program wrote: in system prompts and tools' results. Of what a user wrote only passages move, as
+`passages` tells them, and of what a model wrote nothing does. History, wording and lists are left
+to their author.
 """
 
 import copy
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from gateway.errors import BadRequest
-from gateway.layout import canonical_json, canonical_tools
+from gateway.layout import canonical_tools
 from gateway.lint.block_survey import BlockSurvey
 from gateway.lint.finding import Finding
+from gateway.lint.json_survey import JsonSurvey
 from gateway.lint.linter import LEAD_CHARS
 from gateway.lint.logged import Logged, Row, read_logged, texts_at
-from gateway.lint.order import cut_lines, cut_paragraphs
+from gateway.lint.order import Cut, cut_lines, cut_paragraphs
+from gateway.lint.passages import may_move
 from gateway.lint.turn import content_text
 
 MENDED = frozenset(
@@ -31,6 +35,9 @@ MENDED = frozenset(
 MOVED = ("timestamp", "uuid", "identifier", "number")
 ORDERED = ("retrieval_order", "few_shot_order")
 SPELT = ("whitespace", "unicode_form", "letter_case")
+KEYED = ("json_key_order", "json_format")
+BY_PROGRAMS = ("system", "tool", "function")
+BY_USERS = ("user", "prompt")
 MAX_LINE_CHARS = 240  # a longer line is no fact of its own
 MAX_FORMS = 10_000
 MAX_BETWEEN = 16  # characters between a label and the digits behind it, as of a month
@@ -38,9 +45,10 @@ MAX_BETWEEN = 16  # characters between a label and the digits behind it, as of a
 _VARIES = re.compile(r"[0-9a-fA-F-]{6,}|\d+")
 _CHANGES = re.compile(r"[A-Za-z_]*\d[A-Za-z0-9_-]*")
 _SENTENCE = re.compile(r"[^\n.!?。！？]*(?:[.!?。！？](?=\s|$|[^\s\d])|\n|$)")
+_BESIDE_WIDE = re.compile(r"(?<=[^\x00-\x7f])\s+|\s+(?=[^\x00-\x7f])")
+_IN_LIST = re.compile(r"((?:\w+\.)*(?:messages|input))\[(\d+)\]\.(?:content|output)")
 _SYSTEM = ("system", "developer")
-_OPENS = re.compile(r"[{\[]")
-_decoder = json.JSONDecoder()
+_LINED = ("retrieval_order", cut_lines)
 
 
 class Mender:
@@ -50,31 +58,38 @@ class Mender:
         found = [finding for finding in findings if finding.cause in MENDED]
         self._moved = {f.label for f in found if f.cause in MOVED and f.role == "system"}
         self._spelt = any(f.cause in SPELT for f in found)
-        self._json_roles = {f.role for f in found if f.cause in ("json_key_order", "json_format")}
+        programs = {f.role for f in found if f.cause in KEYED and f.role in BY_PROGRAMS}
+        self._json = {role: JsonSurvey() for role in programs}
         self._tools = any(f.role == "tools" or f.cause == "tool_order" for f in found)
-        self._surveys = {f.role: [BlockSurvey(cut_paragraphs)] for f in found if f.cause in ORDERED}
-        for finding in found:
-            if finding.cause == "retrieval_order":
-                self._surveys[finding.role].append(BlockSurvey(cut_lines))
+        self._properties: Literal["kept", "sorted"] = (
+            "sorted" if any(f.role == "tools" and f.cause in KEYED for f in found) else "kept"
+        )
+        self._surveys: dict[str, list[BlockSurvey]] = {}
+        for cause, cut in (*((cause, cut_paragraphs) for cause in ORDERED), _LINED):
+            for role in {f.role for f in found if f.cause == cause}:
+                self._surveys.setdefault(role, []).append(_survey(role, cut))
         self._arrangers: dict[str, BlockSurvey | None] = {}
         self._forms: dict[str, str] = {}
 
     @property
     def has_work(self) -> bool:
         """Whether anything found can be mended."""
-        return bool(self._moved or self._spelt or self._json_roles or self._tools or self._surveys)
+        return bool(self._moved or self._spelt or self._json or self._tools or self._surveys)
 
     @property
     def must_learn(self) -> bool:
         """Whether all rows must be read before the first is mended."""
-        return bool(self._surveys)
+        return bool(self._surveys or self._json)
 
     def learn(self, row: Row) -> None:
         """Take a row of the log before any is mended."""
         for logged in _requests(row):
             for message in logged.messages:
-                for survey in self._surveys.get(_role(message), ()):
-                    survey.learn(content_text(message.get("content")))
+                role, text = _role(message), content_text(message.get("content"))
+                for survey in self._surveys.get(role, ()):
+                    survey.learn(text)
+                if role in self._json:
+                    self._json[role].learn(text)
 
     def mend(self, row: Row) -> Row:
         """Return the mended row; the same object where nothing is to be done."""
@@ -92,16 +107,16 @@ class Mender:
             texts_at(row, field, self._change(_role(message), moved))
         if moved and not _append(row, logged, "\n".join(moved)):
             texts_at(row, logged.fields[0], lambda text: "\n".join([*moved, text]))
-        if self._tools and logged.tools_field:
-            _order_tools(row, logged.tools_field)
+        if self._tools and logged.tools:
+            _order_tools(row, logged.tools_field, self._properties)
 
     def _change(self, role: str, moved: list[str]) -> Callable[[str], str]:
         def change(text: str) -> str:
             if role == "system" and self._moved:
                 text = self._without_volatile(text, moved)
-            if role in self._json_roles:
-                text = _canonical_values(text)
-            if (survey := self._arranger(role)) is not None:
+            if role in self._json:
+                text = self._json[role].arrange(text)
+            if (survey := self._arranger(role)) is not None and role != "assistant":
                 text = survey.arrange(text)
             return self._first_form(text) if role == "system" and self._spelt else text
 
@@ -179,11 +194,30 @@ def _append(row: Row, logged: Logged, text: str) -> bool:
 
         _last_text(row, logged.fields[-1], put)
         return bool(done)
-    place, _, name = logged.fields[-1].rpartition("].")
-    if name != "content" or not place.endswith(f"messages[{len(logged.messages) - 1}"):
+    place, at = _list_at(row, logged.fields[-1])
+    if place is None or at != len(place) - 1:
         return False
-    _messages_at(row, place.rpartition("[")[0]).append({"role": "user", "content": text})
+    if isinstance(place[at], dict) and _holds_results(place[at]):
+        place[at]["content"].append({"type": "text", "text": text})
+    else:
+        place.append({"role": "user", "content": text})
     return True
+
+
+def _list_at(row: Row, field: str) -> tuple[list[Any] | None, int]:
+    """Find the list of messages or items in which a field stands, and where in it."""
+    found = _IN_LIST.match(field)
+    if found is None:
+        return None, 0
+    place: Any = row
+    for step in found[1].split("."):
+        place = place[step]
+    return (place, int(found[2])) if isinstance(place, list) else (None, 0)
+
+
+def _holds_results(message: Row) -> bool:
+    """Tell Anthropic's form, in which results of tools are parts of what the user says."""
+    return message.get("role") == "user" and isinstance(message.get("content"), list)
 
 
 def _last_text(row: Row, field: str, change: Callable[[str], str]) -> None:
@@ -193,42 +227,25 @@ def _last_text(row: Row, field: str, change: Callable[[str], str]) -> None:
     texts_at(row, field, lambda text: change(text) if next(seen) == len(texts) - 1 else text)
 
 
-def _messages_at(row: Row, field: str) -> list[Any]:
-    place: Any = row
-    for step in field.split("."):
-        place = place[step]
-    assert isinstance(place, list), "the field names messages"
-    return place
-
-
-def _order_tools(row: Row, field: str) -> None:
+def _order_tools(row: Row, field: str, properties: Literal["kept", "sorted"]) -> None:
     *steps, last = field.split(".")
     place: Any = row
     for step in steps:
         place = place[step]
-    place[last] = canonical_tools(place[last], "sorted")
+    place[last] = canonical_tools(place[last], properties)
 
 
-def _canonical_values(text: str) -> str:
-    """Write each JSON object and list in a text in canonical form."""
-    written: list[str] = []
-    at = 0
-    while (found := _OPENS.search(text, at)) is not None:
-        start = found.start()
-        try:
-            value, end = _decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            written.append(text[at : start + 1])
-            at = start + 1
-            continue
-        is_data = isinstance(value, dict) or any(isinstance(item, dict) for item in value)
-        written += [text[at:start], canonical_json(value) if is_data else text[start:end]]
-        at = end
-    return "".join([*written, text[at:]])
+def _survey(role: str, cut: Cut) -> BlockSurvey:
+    return BlockSurvey(cut, may_move) if role in BY_USERS else BlockSurvey(cut)
 
 
 def _folded(text: str) -> str:
-    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """Write equal-looking texts one way; a digit in another form, as an exponent, is another."""
+    plain = "".join(
+        char if unicodedata.category(char) == "No" else unicodedata.normalize("NFKC", char)
+        for char in unicodedata.normalize("NFC", text)
+    )
+    return " ".join(_BESIDE_WIDE.sub("", plain.casefold()).split())
 
 
 def _differs(a: Any, b: Any) -> bool:

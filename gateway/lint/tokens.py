@@ -117,7 +117,15 @@ def _words(text: str) -> list[str]:
         return _SPACES.split(text)
     first, *rest = text.split(" ")
     words = [first, *(f" {word}" for word in rest)]
-    return words if "\n" not in text else [cut for word in words for cut in _LINES.split(word)]
+    if "\n" not in text:
+        return words
+    cut: list[str] = []
+    for word in words:
+        if "\n" in word:
+            cut += _LINES.split(word)
+        else:
+            cut.append(word)
+    return cut
 
 
 def _known(message: dict[str, Any]) -> dict[str, Any]:

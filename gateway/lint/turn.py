@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +13,14 @@ from gateway.lint.logged import Logged, Row
 
 TOOLS = "tools"
 MIN_BAG_CHARS = 60  # a shorter text in another form costs nothing
+MIN_PIECE = 24
+LONG_PIECE = 240
+CUT_BEHIND = 8  # one in so many words
 MAX_CACHED_CHARS = 16 << 20
 
-_PIECE = re.compile(r".{24,}?(?:[.!?;,}\])|>]\s+|[。！？；，]|\n+)|.+", re.DOTALL)
+_END = re.compile(r"[.!?;,}\])|>]\s+|[。！？；，]|\n+")
 _WORD = re.compile(r"\w+")
+_SPAN = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7ff]+\W*|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +96,34 @@ def make_turn(role: str, text: str) -> Turn:
 
 
 def cut(text: str) -> list[str]:
-    """Cut a text behind sentences, items and lines, into pieces of 24 characters and more."""
-    return _PIECE.findall(text)
+    """Cut a text behind sentences, items and lines, into pieces of 24 characters and more.
+
+    What has none is cut behind some of its words, the same ones whatever stands before them.
+    """
+    pieces: list[str] = []
+    start = 0
+    for found in _END.finditer(text):
+        if found.start() - start >= MIN_PIECE:
+            pieces.append(text[start : found.end()])
+            start = found.end()
+    if start < len(text):
+        pieces.append(text[start:])
+    if len(text) <= LONG_PIECE or max(map(len, pieces)) <= LONG_PIECE:
+        return pieces
+    return [part for piece in pieces for part in _parts(piece)]
+
+
+def _parts(piece: str) -> Iterator[str]:
+    if len(piece) <= LONG_PIECE:
+        yield piece
+        return
+    start = 0
+    for word in _SPAN.finditer(piece):
+        if zlib.crc32(word[0].encode(errors="replace")) % CUT_BEHIND == 0:
+            yield piece[start : word.end()]
+            start = word.end()
+    if start < len(piece):
+        yield piece[start:]
 
 
 def bag_of(text: str) -> int | None:

@@ -9,8 +9,8 @@ BEFORE_CHARS = 40
 _NAMES = {
     "random seed": ("seed", "种子", "種子", "graine", "semilla", "сид", "시드", "シード"),
     "session id": (
-        "session", "conversation", "thread", "chat.?id", "sitzung", "sesión", "sessão", "сесси",
-        "会话", "對話", "对话", "セッション", "세션",
+        "session", r"\bsess[_-]", r"\bsid\b", "conversation", "thread", "chat.?id", "sitzung",
+        "sesión", "sessão", "сесси", "会话", "對話", "对话", "セッション", "세션",
     ),
     "user id": (
         "user", "customer", "account", "tenant", "client", "nutzer", "kunde", "usuario", "usuário",

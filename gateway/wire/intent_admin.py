@@ -41,8 +41,17 @@ class LabelsView(Struct, frozen=True, kw_only=True):
     drifted: bool
 
 
+class PolicyView(Struct, frozen=True, kw_only=True):
+    """A policy as it was set; None follows the settings."""
+
+    mode: Mode
+    threshold: float | None
+    budget: float | None
+    ttl: float | None
+
+
 class IntentView(Struct, frozen=True, kw_only=True):
-    """One intent as it is in force; ``version`` is its ETag."""
+    """One intent as it is in force; ``version`` is its ETag, ``policy`` what was set for it."""
 
     name: str
     mode: Mode
@@ -53,6 +62,7 @@ class IntentView(Struct, frozen=True, kw_only=True):
     ttl: float
     version: int
     labels: LabelsView
+    policy: PolicyView | None
 
 
 class IntentList(Struct, frozen=True):
@@ -86,15 +96,6 @@ class ReplayBody(Struct, frozen=True, forbid_unknown_fields=True):
     """The threshold to try."""
 
     threshold: Share
-
-
-class PolicyView(Struct, frozen=True, kw_only=True):
-    """A policy as it was set; None follows the settings."""
-
-    mode: Mode
-    threshold: float | None
-    budget: float | None
-    ttl: float | None
 
 
 class ChangeView(Struct, frozen=True, kw_only=True):

@@ -62,9 +62,12 @@ class Finding:
     piece: str = ""
 
 
-def find_cause(here: str, cached: str) -> Finding | None:
-    """Say how a prompt differs from the cached one nearest to it; None when one continues it."""
-    edit = first_edit(here, cached)
+def find_cause(here: str, cached: str, edit: Edit | None = None) -> Finding | None:
+    """Say how a prompt differs from the cached one nearest to it; None when one continues it.
+
+    ``edit`` is their `first_edit`, where it is known already.
+    """
+    edit = edit or first_edit(here, cached)
     if edit is None:
         return None
     low, high = max(0, edit.start - REGION_CHARS), edit.start + REGION_CHARS

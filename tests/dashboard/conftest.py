@@ -38,9 +38,12 @@ def house(
             admin.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Headless Chromium; what needs it is left out, by name, where it is not installed."""
+    """Headless Chromium; what needs it is left out, by name, where it is not installed.
+
+    Of a module: while it runs, its event loop stands in the way of tests that are coroutines.
+    """
     path = shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
         pytest.skip("chromium is not installed")

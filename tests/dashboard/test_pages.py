@@ -1,31 +1,19 @@
 """Each page in a real browser over real traffic: seen, understood, used by keys alone."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from gateway.dashboard.language import LANGUAGES, catalogue
 from gateway.dashboard.page import PAGES
 from tests.dashboard.house import House, OpenContext, signed_in
+from tests.dashboard.seeing import faults
 
-SERIOUS = ("serious", "critical")
 NARROW = {"width": 400, "height": 800}
 
 
 @pytest.fixture(params=["light", "dark"])
 def coloured(request: pytest.FixtureRequest, visitor: OpenContext) -> Page:
     return signed_in(visitor(color_scheme=request.param))
-
-
-def faults(page: Page) -> list[str]:
-    """Return the serious findings of axe, each with where it is."""
-    found = Axe().run(page).response["violations"]
-    return [
-        f"{one['id']}: {node['html']}"
-        for one in found
-        if one["impact"] in SERIOUS
-        for node in one["nodes"]
-    ]
 
 
 def test_page_has_no_serious_accessibility_fault(coloured: Page) -> None:

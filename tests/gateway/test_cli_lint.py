@@ -1,5 +1,6 @@
 """``strata lint`` on files and standard input: what it prints and how it exits."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -83,3 +84,22 @@ def test_one_clear_line_is_shown_when_a_file_is_missing(run: Any) -> None:
     result = run("/nowhere/log.jsonl")
     assert result.exit_code == 2
     assert "/nowhere/log.jsonl: No such file" in result.stderr
+
+
+def test_mended_copy_is_packed_when_the_log_is(run: Any, tmp_path: Path) -> None:
+    """A gzip log is read as it is, and its mended copy lies beside it, packed too."""
+    file = tmp_path / "log.jsonl.gz"
+    file.write_bytes(gzip.compress(lines(TIMED).encode()))
+    assert run(str(file)).exit_code == 1
+    result = run("--fix", str(file))
+    assert result.exit_code == 0, result.output
+    mended = gzip.decompress((tmp_path / "log.mended.jsonl.gz").read_bytes()).splitlines()
+    assert [json.loads(line)["messages"][0]["content"] for line in mended] == [
+        f"You help visitors.\n{RULES}"
+    ] * 3
+
+
+def test_packed_log_is_read_when_it_comes_on_standard_input(run: Any) -> None:
+    """What is packed is told by its first bytes, not by a name."""
+    result = run("--json", "-", given=gzip.compress(lines(CLEAN).encode()))
+    assert json.loads(result.stdout)["requests"] == 3

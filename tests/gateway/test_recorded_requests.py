@@ -1,9 +1,13 @@
 """What is recorded of requests, reviewed and replayed, over a gateway in memory."""
 
+import zlib
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
+from gateway.evidence.request_log import RequestLog
+from semantic_layer import MemoryJournal
 from tests.gateway.learner import REQUESTS, REWORDED, STORED, Learner, opened
 
 
@@ -154,3 +158,17 @@ async def test_replay_is_refused_when_its_threshold_is_none(learner: Learner, sa
     )
     assert response.status_code == 400
     assert response.json()["error"]["param"] == "threshold"
+
+
+async def test_newest_are_read_at_a_glance_across_pages() -> None:
+    """Newest first, no more than asked for; what another version wrote is left out."""
+    journal = MemoryJournal()
+    log = RequestLog(journal, most=1000, texts=True, scorer=str)
+    sound = {"tenant": "public", "route": "/v1", "model": "m", "outcome": "miss", "seconds": 1.0}
+    rows = {
+        f"r{at}": zlib.compress(msgspec.msgpack.encode({"id": f"r{at}", "at": float(at), **sound}))
+        for at in range(700)
+    }
+    await journal.put("requests", {**rows, "bad": b"?"}, most=1000)
+    assert [told.at for told in await log.newest(3)] == [699.0, 698.0, 697.0]
+    assert [told.at for told in await log.newest(9999)] == [float(at) for at in range(700)][::-1]

@@ -227,6 +227,23 @@ async def test_oldest_make_room_when_the_server_is_full(tmp_path: Path) -> None:
     await server.stop()
 
 
+async def test_room_is_told_when_the_server_counts(valkey: Valkey, raw: Redis) -> None:
+    """What is used and allowed; whether a full server drops entries by itself."""
+    store = RedisResponseStore(valkey.url)
+    try:
+        own = await store.room()
+        await raw.config_set("maxmemory", 1 << 30)
+        await raw.config_set("maxmemory-policy", "allkeys-lru")
+        other = await store.room()
+    finally:
+        await store.close()
+    assert own is not None
+    assert own.used_bytes > 0
+    assert (own.limit_bytes, own.drops_entries) == (0, False)
+    assert other is not None
+    assert (other.limit_bytes, other.drops_entries, other.num_dropped) == (1 << 30, True, 0)
+
+
 async def test_store_heals_when_the_server_is_killed(valkey: Valkey) -> None:
     """The killed server is started again with what it had, and the same store reads it."""
     clock = Clock()

@@ -116,7 +116,7 @@ class UpstreamBackend:
             BackendError: its answer was broken or cut, also after events were given.
         """
         body = _body(work, self._catalogue.target(work.model))
-        headers = {**self._passed_on(work.headers), "x-request-id": work.request_id}
+        headers = {**self._passed_on(work.headers), **work.trace, "x-request-id": work.request_id}
         content = msgspec.json.encode(body)
         begun = self._dispatch.opened(PATHS[work.api], content, headers, prefix_of(body))
         async with begun as exchange:
@@ -142,7 +142,8 @@ class UpstreamBackend:
             UpstreamStatus: the upstream refused the request.
             BackendError: it cannot be reached, or its answer was broken.
         """
-        model, headers = self._catalogue.target(work.model), self._passed_on(work.headers)
+        model = self._catalogue.target(work.model)
+        headers = {**self._passed_on(work.headers), **work.trace}
         return await embed(self._dispatch, self.name, model, headers, work)
 
     async def health(self) -> PartHealth:

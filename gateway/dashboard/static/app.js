@@ -50,8 +50,10 @@ function localise(root) {
   for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
     const at = new Date(time.dateTime);
     const two = (n) => String(n).padStart(2, "0");
-    time.title = time.textContent + " UTC";
-    time.textContent = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+    time.title = time.dateTime;
+    const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
+    if ("clock" in time.dataset) { time.textContent = clock; continue; }
+    time.textContent = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock}:${two(at.getSeconds())}`;
   }
 }
 
@@ -91,6 +93,14 @@ export function fieldsOf(form) {
   return fields;
 }
 
+/** Refresh all parts, the one in use too; the focus stays where it was. */
+export async function renewed() {
+  const used = document.activeElement?.id;
+  document.activeElement?.blur();
+  await refresh();
+  if (used) document.getElementById(used)?.focus();
+}
+
 async function submitted(form) {
   const { api, method = "POST", confirm: question, done, ifMatch, then } = form.dataset;
   if (question && !window.confirm(question)) return;
@@ -103,9 +113,8 @@ async function submitted(form) {
     const query = inQuery && Object.keys(fields).length ? `?${new URLSearchParams(fields)}` : "";
     const answer = await call(method, api + query, inQuery ? undefined : fields, ifMatch ? { "if-match": ifMatch } : {});
     form.dispatchEvent(new CustomEvent("strata:done", { bubbles: true, detail: answer }));
-    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
-    if (then) location.assign(then);
-    else await refresh();
+    if (then) return location.assign(then);
+    await renewed();
     say(done ?? document.body.dataset.done);
   } catch (error) {
     if (alert) alert.textContent = error.message;

@@ -10,13 +10,14 @@ CHECK = "hit_shares"
 LEAST_REQUESTS = 50
 LEAST_PROMPTS = 20
 LOST_SHARE = 0.1  # of prompt tokens that were there to be found
+HISTORY_SHARE = 0.3
 NEAR_SHARE = 0.1  # of an intent's requests
 BYPASS_SHARE = 0.2
 
 
 def check_hit_shares(seen: Snapshot) -> list[Finding]:
     """Compare what was found with what an unbounded cache of the same traffic finds."""
-    rules = (_prefix, _near, _bypassed, _no_semantic)
+    rules = (_prefix, _histories, _near, _bypassed, _no_semantic)
     found = [finding for rule in rules for finding in rule(seen)]
     return found or [_as_expected(seen)]
 
@@ -53,6 +54,25 @@ def _prefix_mend(seen: Snapshot, engine: Engine) -> str:
         "nothing was evicted, so the cache was reset, the model restarted, or alike prompts came "
         "at once: `strata warm FILE --pin` after a start computes what is shared ahead of use"
     )
+
+
+def _histories(seen: Snapshot) -> Iterator[Finding]:
+    """Chats and agents whose prompts do not begin as their last turn did."""
+    prompts = seen.engine.prompts if seen.engine is not None else None
+    for kind in prompts.kinds if prompts is not None else ():
+        lost = kind.due_share - kind.hit_share
+        if kind.requests < LEAST_PROMPTS or lost < HISTORY_SHARE:
+            continue
+        yield Finding(
+            check=CHECK,
+            severity="warning",
+            title=f"{kind.kind.capitalize()} prompts do not begin as the turn before did",
+            evidence=f"{percent(kind.due_share)} of the tokens of "
+            f"{counted(kind.requests, 'prompt')} were sent by earlier turns, and any cache finds "
+            f"{percent(kind.hit_share)}",
+            mend="only append to a conversation, and keep its system prompt and tools as they "
+            "were; `strata lint` names the place, `gateway.layout.ChatManager` does it",
+        )
 
 
 def _near(seen: Snapshot) -> Iterator[Finding]:
@@ -140,11 +160,16 @@ def _as_expected(seen: Snapshot) -> Finding:
     ]
     prompts = traffic.prompts
     cached = f"; {percent(prompts.share)} of prompt tokens were cached" if prompts.tokens else ""
+    report = seen.engine.prompts if seen.engine is not None else None
+    kinds = [
+        f"{kind.kind} prompts share {percent(kind.hit_share)}"
+        for kind in (report.kinds if report is not None else ())
+    ]
     return Finding(
         check=CHECK,
         severity="ok",
         title="Hits are what the traffic allows",
         evidence=f"{counted(looked_up, 'request')}: {', '.join(shares)}"
         + (f"; hits by intent: {', '.join(by_intent)}" if by_intent else "")
-        + cached,
+        + "".join([cached, *(f", {kind}" for kind in kinds)]),
     )

@@ -51,7 +51,7 @@ def _gone(seen: Snapshot) -> Iterator[Finding]:
     went = [f"{number:.0f} {reason[0]}" for reason, number in removed.items()]
     private = seen.counters.sum("private_answers")
     known = f"removed: {', '.join(went) or 'none'}; held back as private: {private:.0f}"
-    often = repeats.often[0] if repeats.often else None
+    often = repeats.often[0] if repeats.often and seen.shows_words else None
     asked = f"; most often {often.misses} times {often.question[:60]!r}" if often else ""
     yield _finding(
         "notice",

@@ -22,7 +22,7 @@ def check_prompts(seen: Snapshot) -> list[Finding]:
     if report is None or report.requests < LEAST_REQUESTS:
         return [_nothing(seen, report)]
     dear = [span for span in report.spans if _share(span, report) >= NAME_SHARE]
-    found = [_finding(span, report) for span in dear[:MOST_NAMED] if span.requests > 1]
+    found = [_finding(seen, span, report) for span in dear[:MOST_NAMED] if span.requests > 1]
     return found or [
         Finding(
             check=CHECK,
@@ -35,14 +35,14 @@ def check_prompts(seen: Snapshot) -> list[Finding]:
     ]
 
 
-def _finding(span: VolatileSpan, report: VolatileReport) -> Finding:
-    share = _share(span, report)
+def _finding(seen: Snapshot, span: VolatileSpan, report: VolatileReport) -> Finding:
+    share, said = _share(span, report), span.detail if seen.shows_words else span.cause
     return Finding(
         check=CHECK,
         severity="warning" if share >= WARN_SHARE else "notice",
         title=f"{(span.name or span.cause).replace('_', ' ').capitalize()} in {span.field} "
         "splits prompts",
-        evidence=f"{span.detail}; it costs {percent(share)} of all prompt tokens "
+        evidence=f"{said}; it costs {percent(share)} of all prompt tokens "
         f"({span.lost_per_1000:,} per 1,000 requests), in {counted(span.requests, 'request')} of "
         f"tenant {span.tenant}",
         mend=span.mend + _SETTINGS.get(span.cause, ""),

@@ -22,7 +22,7 @@ def check_warm_up(seen: Snapshot) -> list[Finding]:
     loose = sorted((node for node in often if not node.pinned), key=_saved, reverse=True)
     evicted = 0 if engine.stats is None else sum(engine.stats.evictions_by_tier.values())
     if loose and (evicted or engine.restarts):
-        return [_finding(node, evicted, engine.restarts) for node in loose[:MOST_NAMED]]
+        return [_finding(seen, node, evicted, engine.restarts) for node in loose[:MOST_NAMED]]
     return [
         Finding(
             check=CHECK,
@@ -35,7 +35,7 @@ def check_warm_up(seen: Snapshot) -> list[Finding]:
     ]
 
 
-def _finding(node: SharedPrefix, evicted: int, restarts: int) -> Finding:
+def _finding(seen: Snapshot, node: SharedPrefix, evicted: int, restarts: int) -> Finding:
     lost = [f"{counted(evicted, 'block')} were evicted"] if evicted else []
     lost += [f"the model was restarted {restarts} times"] if restarts else []
     return Finding(
@@ -43,7 +43,7 @@ def _finding(node: SharedPrefix, evicted: int, restarts: int) -> Finding:
         severity="notice",
         title=f"A prefix of {node.tokens} tokens that many requests share is not pinned",
         evidence=f"{counted(node.hits, 'hit')} of tenant {node.tenant}, while "
-        f"{' and '.join(lost)}: {_shown(node.text)!r}",
+        f"{' and '.join(lost)}" + (f": {_shown(node.text)!r}" if seen.shows_words else ""),
         mend="write a request that begins so into a file and run `strata warm FILE --pin`, or name "
         "the file in local.public_prefixes if all tenants may share it",
     )

@@ -1,5 +1,7 @@
 """Requests are found in every kind of log, and places are told in that log's own words."""
 
+import gzip
+import io
 import json
 from typing import Any
 
@@ -14,7 +16,7 @@ from langchain_core.messages import (
     messages_to_dict,
 )
 
-from gateway.lint.log_file import BadRow, read_rows
+from gateway.lint.log_file import BadRow, plain_lines, read_rows
 from tests.gateway.lint.conftest import Lint
 
 RULES = "Be brief, be kind, cite your sources and never guess at numbers. Ask back when in doubt."
@@ -28,6 +30,27 @@ def system(at: int) -> str:
 def openai(at: int) -> Row:
     said = [{"role": "developer", "content": system(at)}, {"role": "user", "content": "Hello"}]
     return {"model": "m", "messages": said}
+
+
+def responses(at: int) -> Row:
+    return {"model": "m", "instructions": system(at), "input": "Hello"}
+
+
+def told(at: int) -> Row:
+    """An agent's input: messages, reasoning, a call, its output, and a hosted tool's call."""
+    said = [{"type": "input_text", "text": system(at)}]
+    return {
+        "model": "m",
+        "input": [
+            {"type": "message", "role": "developer", "content": said},
+            {"role": "user", "content": [{"type": "input_image", "image_url": "data:,x"}]},
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}]},
+            {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+            {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": "open"},
+        ],
+        "tools": [{"type": "function", "name": "look", "parameters": {"type": "object"}}],
+    }
 
 
 def anthropic(at: int) -> Row:
@@ -76,6 +99,9 @@ def chain(at: int) -> Row:
             "inputs.messages[0].data.content",
             0,
         ),
+        (responses, "instructions", None),
+        (lambda at: {"request": responses(at)}, "request.instructions", None),
+        (told, "input[0].content", 0),
         (lambda at: run(at, openai(at)["messages"]), "inputs.messages[0].content", 0),
         (
             lambda at: {**run(at, None), "inputs": {"prompts": [system(at)]}},
@@ -103,6 +129,9 @@ def test_place_is_told_in_the_words_of_the_log(
     [
         ({}, "messages must be a list"),
         ({"messages": []}, "messages must be a list"),
+        ({"input": []}, "input must hold at least one item"),
+        ({"input": ["x"]}, "input[0] must be an item with a role or a type"),
+        ({"input": "x", "encoding_format": "float"}, "messages must be a list"),
         ({"messages": ["hi"]}, "messages[0] must be an object"),
         ({"request": {"messages": [{"content": "x"}]}}, "request.messages[0] must be an object"),
         ({"messages": [{"role": "user", "content": 5}]}, "must be a string"),
@@ -140,6 +169,15 @@ def test_first_line_is_read_when_a_mark_of_byte_order_stands_before_it() -> None
     rows = list(read_rows([b"\xef\xbb\xbf" + line + b"\n", line]))
     assert not any(isinstance(row, BadRow) for row in rows)
     assert len(rows) == 2
+
+
+def test_rows_before_the_break_count_when_a_packed_file_is_cut() -> None:
+    """A gzip file that ends too early is named with the line from which it cannot be read."""
+    packed = gzip.compress(b"".join(json.dumps(openai(i)).encode() + b"\n" for i in range(9)))
+    assert len(list(read_rows(plain_lines(io.BytesIO(packed))))) == 9
+    *_, last = read_rows(plain_lines(io.BytesIO(packed[:-20])))
+    assert isinstance(last, BadRow)
+    assert "broken" in last.message
 
 
 def test_lines_are_numbered_as_in_the_file_when_some_are_empty() -> None:
