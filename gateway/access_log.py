@@ -51,7 +51,7 @@ class AccessLog:
 
     def __init__(self, app: ASGIApp, write: WriteLine) -> None:
         self._app = app
-        self._write = write
+        self.write = write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on."""
@@ -76,7 +76,7 @@ class AccessLog:
         try:
             await self._app(scope, receive, send_with_id)
         finally:
-            self._write(_line(scope, status, started))
+            self.write(_line(scope, status, started))
 
 
 class JsonLines:

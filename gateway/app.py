@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 from litestar import Litestar, Router
@@ -34,6 +35,7 @@ from gateway.admin.intents import (
     replay_intent,
 )
 from gateway.admin.prefix import explain, reset, tree, unpin, volatile, warm
+from gateway.admin.reload import reload_settings
 from gateway.admin.requests import get_request, list_requests
 from gateway.admin.review import list_review
 from gateway.admin.stats import prefix, series, traffic
@@ -58,16 +60,23 @@ from gateway.auth import check_exposure
 from gateway.dashboard import dashboard_router, static_files, template_config
 from gateway.lifespan import open_parts
 from gateway.parts import Parts
+from gateway.reload import Reloader
 from gateway.settings import Settings, load_settings
+from gateway.takeover import Takeover
 from gateway.telemetry import access_writer, configure_logging
 from gateway.traces import Traces, open_traces
 
+Load = Callable[[], Settings]
 
-def create_app(settings: Settings | None = None, parts: Parts | None = None) -> Litestar:
+
+def create_app(
+    settings: Settings | None = None, parts: Parts | None = None, load: Load | None = None
+) -> Litestar:
     """Build the gateway's ASGI app.
 
     Args:
         settings: None reads them from the environment.
+        load: reads the settings anew for a reload; None reads them from the environment.
         parts: opened parts, which stay the caller's to close; None opens them in the lifespan.
 
     Raises:
@@ -99,14 +108,16 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
             static_files(),
         ],
         template_config=template_config(),
-        lifespan=[] if parts is not None else [_opened(settings, traces)],
+        lifespan=[] if parts is not None else [_opened(settings, traces, load or _load)],
         exception_handlers=EXCEPTION_HANDLERS,
         openapi_config=openapi_config(_version()),
         logging_config=None,
     )
     if parts is not None:
         app.state["parts"] = parts
-    app.asgi_handler = traces.app(AccessLog(app.asgi_handler, access_writer(settings.log)))
+    access_log = AccessLog(app.asgi_handler, access_writer(settings.log))
+    app.state["access_log"] = access_log
+    app.asgi_handler = traces.app(access_log)
     return app
 
 
@@ -149,18 +160,30 @@ def _admin_router() -> Router:
             undrain,
             list_tenants,
             doctor,
+            reload_settings,
         ],
     )
 
 
+def _load() -> Settings:
+    return load_settings(None, os.environ)
+
+
 def _opened(
-    settings: Settings, traces: Traces
+    settings: Settings, traces: Traces, load: Load
 ) -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         configure_logging(settings.log)
         async with open_parts(settings, traces) as parts:
-            app.state["parts"] = parts
+
+            def install(changed: Parts) -> None:
+                app.state["parts"] = replace(changed, reloader=reloader)
+                configure_logging(changed.settings.log)
+                app.state["access_log"].write = access_writer(changed.settings.log)
+
+            reloader = Reloader(settings, load, Takeover(parts, install).take)
+            app.state["parts"] = replace(parts, reloader=reloader)
             yield
 
     return lifespan

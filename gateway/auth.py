@@ -78,6 +78,16 @@ class KeyRing:
         known = {tenant.name: tenant for rows in self._tenants.values() for _, tenant in rows}
         return [known[name] for name in sorted(known)]
 
+    def read(self, path: Path | None) -> None:
+        """Take the keys of a file, now; None opens the gateway.
+
+        Raises:
+            KeysFileError: the file cannot be read; nothing has changed then.
+        """
+        if path is not None:
+            self._load(path)
+        self._path = path
+
     @property
     def is_open(self) -> bool:
         """Whether any or no key is the tenant ``public``."""

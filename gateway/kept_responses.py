@@ -57,14 +57,14 @@ class KeptResponses:
         self, records: Records, ttl_s: float, on_failure: Callable[[], None] = lambda: None
     ) -> None:
         self._records = records
-        self._ttl_s = ttl_s
+        self.ttl_s = ttl_s
         self._on_failure = on_failure
 
     async def keep(self, tenant: str, response_id: str, kept: KeptResponse) -> None:
         """Keep one response."""
         data = zlib.compress(_encode(kept), _LEVEL)
         try:
-            await self._records.put(tenant, {response_id: data}, self._ttl_s)
+            await self._records.put(tenant, {response_id: data}, self.ttl_s)
         except StoreUnavailable as error:
             raise self._unavailable(error) from error
 
@@ -97,7 +97,7 @@ class KeptResponses:
 
     async def _get(self, tenant: str, ids: Sequence[str]) -> list[KeptResponse | None]:
         try:
-            values = await self._records.get(tenant, ids, renew_s=self._ttl_s)
+            values = await self._records.get(tenant, ids, renew_s=self.ttl_s)
         except StoreUnavailable as error:
             raise self._unavailable(error) from error
         return [None if value is None else _read(value) for value in values]

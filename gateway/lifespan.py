@@ -10,15 +10,16 @@ from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
 from gateway.call import OnRecord
 from gateway.embeddings import Embeddings
-from gateway.evidence import Evidence, EvidencePolicy
+from gateway.evidence import Evidence
 from gateway.flight import FlightGroup
-from gateway.intent_settings import examples_of, policies_of, rules_of
+from gateway.intent_settings import examples_of
 from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
 from gateway.local_models import embedding_model_of, local_backends, open_embedder, start_engine
 from gateway.metrics import Metrics
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
+from gateway.policies import cache_policy, evidence_policy
 from gateway.public_prefixes import warm_public
 from gateway.record import RequestRecord
 from gateway.refresh import Refresher
@@ -35,11 +36,11 @@ from gateway.stores import (
     open_store,
 )
 from gateway.traces import Traces, Untraced
-from gateway.upstreams import Upstreams, build_upstreams, relayed_headers
+from gateway.upstream_pool import UpstreamPool
+from gateway.upstreams import fallbacks_of, relayed_headers
 from gateway.verifiers import open_verifier, pin_judge
 from gateway.write_back import WriteBack
 from semantic_layer import (
-    CachePolicy,
     Embedder,
     IntentClassifier,
     IntentTeacher,
@@ -74,14 +75,15 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
         stack.push_async_callback(quotas.close)
         records = open_kept_records(settings, store_url)
         stack.push_async_callback(records.close)
-        upstreams = await _open_upstreams(settings, metrics, traces, stack)
+        pool = await _open_upstreams(settings, metrics, traces, stack)
+        upstreams = pool.upstreams
         embedding_model = embedding_model_of(settings)
         if embedding_model is not None:
             stack.push_async_callback(embedding_model.close)
         served_here = local_backends(settings, engine, embedding_model, traces.phase)
         backends = Backends(
             [*served_here, *upstreams.values()],
-            {each.name: each.fallbacks for each in settings.upstreams},
+            fallbacks_of(settings),
             metrics.count_fallback,
             None if isinstance(traces, Untraced) else traces,
         )
@@ -92,7 +94,7 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
             store=store,
             index=index,
             embedder=embedder,
-            policy=_policy(settings),
+            policy=cache_policy(settings),
             scorer=await Scorer.matching(embedder) if embedder else None,
             verifier=await open_verifier(settings, backends),
             thresholds=Thresholds.within(settings.semantic.wrong_hit_budget),
@@ -111,7 +113,7 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
             cache=cache,
             backends=backends,
             metrics=metrics,
-            policy=_evidence_policy(settings),
+            policy=evidence_policy(settings),
             tenants=lambda: [tenant.name for tenant in key_ring.tenants()],
         )
         stack.push_async_callback(evidence.close)
@@ -164,6 +166,7 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
             series=series,
             ledger=ledger,
             upstreams=upstreams,
+            pool=pool,
             relayed_headers=relayed_headers(settings.upstreams),
             quotas=quotas,
             local=local,
@@ -182,23 +185,6 @@ def _to_all(listeners: Sequence[OnRecord]) -> OnRecord:
             listener(request)
 
     return record
-
-
-def _policy(settings: Settings) -> CachePolicy:
-    return CachePolicy(
-        semantic=settings.semantic.enabled,
-        ttl_s=settings.cache.ttl_s,
-        intents=rules_of(settings.semantic.intents),
-        stale_s=settings.cache.stale_while_revalidate_s,
-        max_entries=settings.cache.max_entries,
-        private=settings.cache.private,
-        max_temperature=settings.cache.max_temperature,
-        top_k=settings.semantic.top_k,
-        store_deadline_s=settings.redis.timeout_s,
-        index_deadline_s=settings.qdrant.timeout_s,
-        embed_deadline_s=settings.embedder.timeout_s,
-        verify_deadline_s=settings.semantic.verifier_timeout_s,
-    )
 
 
 async def _taught(
@@ -220,20 +206,6 @@ async def _taught(
     except TextTooLong as error:
         raise SettingsError(f"semantic.intents: an example is too long: {error}") from error
     return intents
-
-
-def _evidence_policy(settings: Settings) -> EvidencePolicy:
-    semantic, requests = settings.semantic, settings.requests
-    return EvidencePolicy(
-        budget=semantic.wrong_hit_budget,
-        shadow_share=semantic.shadow_share,
-        gray_share=semantic.gray_share,
-        most_per_minute=semantic.max_evidence_per_minute,
-        judge=semantic.evidence_judge,
-        requests_kept=requests.kept,
-        texts=requests.texts == "on",
-        intents=policies_of(semantic.intents),
-    )
 
 
 async def _in_background(stack: AsyncExitStack, work: Coroutine[None, None, None]) -> None:
@@ -264,16 +236,12 @@ async def _sweep(cache: SemanticCache) -> None:
 
 async def _open_upstreams(
     settings: Settings, metrics: Metrics, traces: Traces, stack: AsyncExitStack
-) -> Upstreams:
+) -> UpstreamPool:
     def answered(upstream: str, status: str) -> None:
         metrics.count_upstream(upstream, status)
         traces.answered(upstream, status)
 
-    upstreams = build_upstreams(settings, answered)
-    for upstream in upstreams.values():
-        stack.push_async_callback(upstream.close)
-    await asyncio.gather(*(upstream.refresh() for upstream in upstreams.values()))
-    for each in settings.upstreams:
-        upstream = upstreams[each.name]
-        await _in_background(stack, upstream.watch(each.health_every_s))
-    return upstreams
+    pool = UpstreamPool(answered)
+    stack.push_async_callback(pool.close)
+    await pool.use(settings)
+    return pool

@@ -13,9 +13,11 @@ from gateway.ledger import Ledger
 from gateway.metrics import Metrics
 from gateway.pipeline import Pipeline
 from gateway.quotas import Quotas
+from gateway.reload import Reloader
 from gateway.series import TrafficSeries
 from gateway.settings import Settings
 from gateway.stats import TrafficStats
+from gateway.upstream_pool import UpstreamPool
 from gateway.upstreams import Upstreams
 from prefix_layer import EngineClient
 from semantic_layer import SemanticCache
@@ -46,4 +48,6 @@ class Parts:
     upstreams: Upstreams = field(default_factory=dict)
     relayed_headers: frozenset[bytes] = frozenset()
     local: LocalBackend | None = None
+    pool: UpstreamPool | None = None
+    reloader: Reloader | None = None
     sessions: Sessions = field(default_factory=Sessions)

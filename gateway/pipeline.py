@@ -64,7 +64,7 @@ class Pipeline:
         evidence: Witness | None = None,
         replay_tokens_per_s: float = 0.0,
     ) -> None:
-        self._replay_tokens_per_s = replay_tokens_per_s
+        self.replay_tokens_per_s = replay_tokens_per_s
         self._cache = cache
         self._backends = backends
         self._flights = flights
@@ -114,7 +114,7 @@ class Pipeline:
                 self._served(call, outcome, watch)
                 if outcome.stale_s is not None and found is not None:
                     self._refresh(call, query, found, outcome.entry.entry_id)
-                return Reply(watch.report, answer, watch, self._replay_tokens_per_s)
+                return Reply(watch.report, answer, watch, self.replay_tokens_per_s)
             except msgspec.MsgspecError:  # written by another version: as good as absent
                 outcome = await self._cache.lookup(query, replace(call.control, no_cache=True))
         assert not isinstance(outcome, Hit), "no-cache never hits"

@@ -5,6 +5,7 @@ Knows nothing of what the app does.
 
 import asyncio
 import contextlib
+import json
 import signal
 from collections.abc import Callable, Iterator
 
@@ -12,15 +13,27 @@ import uvloop
 from granian.constants import Interfaces
 from granian.server.embed import Server
 from litestar import Litestar
+from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from gateway.address import numeric, url_of
 
-DRAIN_S = 2.0  # requests in flight may end within this; stop signals count from here
-CUT_S = 0.5  # and are cut within this
+DRAIN_S = 2.0  # requests in flight may end within this
+CLOSE_S = 0.5  # then idle connections are closed within this
+CUT_S = 0.5  # and what is left is cut within this
 BACKLOG = 1024
 
 _PROBE_INTERVAL_S = 0.02
+_READY = "/health/ready"
+_PROBES = (_READY, "/health/live", "/metrics")
+_STOPPING = {
+    "error": {
+        "message": "the gateway is stopping; ask again",
+        "type": "server_error",
+        "param": None,
+        "code": "stopping",
+    }
+}
 
 
 class StartInterrupted(Exception):
@@ -28,15 +41,28 @@ class StartInterrupted(Exception):
 
 
 class InFlight:
-    """ASGI middleware that knows the requests in flight, so that stopping can cut them."""
+    """ASGI middleware that knows the requests in flight, so that stopping waits for or cuts them.
+
+    While it drains, new requests get 503 and `/health/ready` says so; other probes go on.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._tasks: set[asyncio.Task[object] | None] = set()
         self._is_cut = False
+        self._is_draining = False
+        self._empty = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on; a cut request ends without a traceback."""
+        path = scope.get("path", "")
+        if self._is_draining and (path == _READY or path not in _PROBES):
+            if scope["type"] == ScopeType.HTTP:
+                await _refuse(send, path)
+            return
+        if path in _PROBES:
+            await self._app(scope, receive, send)
+            return
         task = asyncio.current_task()
         self._tasks.add(task)
         try:
@@ -46,6 +72,25 @@ class InFlight:
                 raise
         finally:
             self._tasks.discard(task)
+            self._look()
+
+    def drain(self) -> None:
+        """Take no new requests."""
+        self._is_draining = True
+        self._look()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it drained, and the last request has ended."""
+        return self._empty.is_set()
+
+    async def empty(self) -> None:
+        """Wait until the last request has ended, while draining."""
+        await self._empty.wait()
+
+    def _look(self) -> None:
+        if self._is_draining and not self._tasks:
+            self._empty.set()
 
     def cut(self) -> None:
         """End every request in flight; what was streamed so far stays incomplete."""
@@ -61,7 +106,10 @@ class _StopSignals:
     Until `started` is called they cancel the starting task instead.
     """
 
-    def __init__(self, starting: "asyncio.Task[None]") -> None:
+    def __init__(
+        self, starting: "asyncio.Task[None]", on_hangup: Callable[[], None] = lambda: None
+    ) -> None:
+        self._on_hangup = on_hangup
         self.drain = asyncio.Event()
         self.cut = asyncio.Event()
         self._starting: asyncio.Task[None] | None = starting
@@ -69,13 +117,38 @@ class _StopSignals:
     def started(self) -> None:
         self._starting = None
 
+    def hang_up(self) -> None:
+        if self._starting is None:
+            self._on_hangup()
+
     def receive(self) -> None:
         if self._starting is not None:
             self._starting.cancel()
         (self.cut if self.drain.is_set() else self.drain).set()
 
 
-def run(app: Litestar, host: str, port: int, on_listening: Callable[[str], None]) -> None:
+async def _refuse(send: Send, path: str) -> None:
+    body = {"status": "stopping"} if path == _READY else _STOPPING
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"connection", b"close"),
+        (b"retry-after", b"1"),
+    ]
+    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    await send(
+        {"type": "http.response.body", "body": json.dumps(body).encode(), "more_body": False}
+    )
+
+
+def run(
+    app: Litestar,
+    host: str,
+    port: int,
+    on_listening: Callable[[str], None],
+    *,
+    drain_s: float = DRAIN_S,
+    on_hangup: Callable[[], None] = lambda: None,
+) -> None:
     """Serve until SIGINT or SIGTERM, then drain, close the app's parts and return.
 
     Args:
@@ -83,22 +156,31 @@ def run(app: Litestar, host: str, port: int, on_listening: Callable[[str], None]
         host: name or address to listen on.
         port: a port that `free_port` gave.
         on_listening: called with the URL once connections are accepted.
+        drain_s: how long requests in flight may go on after the signal; a second one cuts them.
+        on_hangup: called in the event loop for each SIGHUP once the gateway is ready.
 
     Raises:
         StartInterrupted: a signal came before that.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(app, host, port, on_listening))
+        runner.run(_run(app, host, port, on_listening, drain_s, on_hangup))
 
 
-async def _run(app: Litestar, host: str, port: int, on_listening: Callable[[str], None]) -> None:
+async def _run(
+    app: Litestar,
+    host: str,
+    port: int,
+    on_listening: Callable[[str], None],
+    drain_s: float,
+    on_hangup: Callable[[], None],
+) -> None:
     starting = asyncio.current_task()
     assert starting is not None
-    with _stop_signals(_StopSignals(starting)) as stop:
+    with _stop_signals(_StopSignals(starting, on_hangup)) as stop:
         try:
             async with app.lifespan():
                 stop.started()
-                await _serve(app, host, port, on_listening, stop)
+                await _serve(app, host, port, on_listening, stop, drain_s)
         except asyncio.CancelledError:
             raise StartInterrupted("stopped before it was ready") from None
         except ExceptionGroup as group:
@@ -113,7 +195,12 @@ def _only_one(error: Exception) -> Exception:
 
 
 async def _serve(
-    app: Litestar, host: str, port: int, on_listening: Callable[[str], None], stop: _StopSignals
+    app: Litestar,
+    host: str,
+    port: int,
+    on_listening: Callable[[str], None],
+    stop: _StopSignals,
+    drain_s: float,
 ) -> None:
     in_flight = InFlight(app)
     server = Server(
@@ -129,8 +216,12 @@ async def _serve(
     announcing = asyncio.create_task(_announce(host, port, on_listening))
     await _first(serving, asyncio.create_task(stop.drain.wait()))
     announcing.cancel()
+    in_flight.drain()
+    ends = [asyncio.create_task(ended()) for ended in (in_flight.empty, stop.cut.wait)]
+    await _first(serving, *ends, timeout_s=drain_s)
     server.stop()  # type: ignore[no-untyped-call]
-    await _first(serving, asyncio.create_task(stop.cut.wait()), timeout_s=DRAIN_S)
+    if in_flight.is_empty:
+        await _first(serving, asyncio.create_task(stop.cut.wait()), timeout_s=CLOSE_S)
     in_flight.cut()
     await _first(serving, timeout_s=CUT_S)
     if serving.done():
@@ -161,8 +252,10 @@ def _stop_signals(stop: _StopSignals) -> Iterator[_StopSignals]:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.receive)
+    loop.add_signal_handler(signal.SIGHUP, stop.hang_up)
     try:
         yield stop
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
+        loop.remove_signal_handler(signal.SIGHUP)

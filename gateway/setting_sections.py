@@ -16,6 +16,7 @@ Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+DrainSeconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 SecondsOrOff = Annotated[
     float, msgspec.Meta(ge=0, le=1e9, description="seconds, or 0 for no limit")
 ]

@@ -21,6 +21,7 @@ from gateway.setting_sections import (
     CacheSettings,
     Count,
     DashboardSettings,
+    DrainSeconds,
     EmbedderSettings,
     LayoutSettings,
     LocalSettings,
@@ -62,6 +63,7 @@ class Settings:
     admin_key: str | None = None
     api_keys_file: Path | None = None
     max_body_bytes: Count = 16 << 20
+    drain_s: DrainSeconds = 2.0
     redis: RedisSettings = field(default_factory=RedisSettings)
     qdrant: QdrantSettings = field(default_factory=QdrantSettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)

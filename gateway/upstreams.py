@@ -11,9 +11,9 @@ Upstreams = Mapping[str, UpstreamBackend]
 OnAnswer = Callable[[str, str], None]
 
 
-def build_upstreams(settings: Settings, on_answer: OnAnswer) -> Upstreams:
-    """Return the backends of all ``[[upstreams]]`` by name; nothing is connected yet."""
-    return {each.name: _upstream(each, settings, on_answer) for each in settings.upstreams}
+def fallbacks_of(settings: Settings) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Return by upstream and its model what stands in for it."""
+    return {each.name: each.fallbacks for each in settings.upstreams}
 
 
 def relayed_headers(upstreams: Sequence[UpstreamSettings]) -> frozenset[bytes]:
@@ -21,9 +21,10 @@ def relayed_headers(upstreams: Sequence[UpstreamSettings]) -> frozenset[bytes]:
     return frozenset(name.lower().encode() for each in upstreams for name in each.relay_headers)
 
 
-def _upstream(
+def build_upstream(
     upstream: UpstreamSettings, settings: Settings, on_answer: OnAnswer
 ) -> UpstreamBackend:
+    """Return the backend of one of ``[[upstreams]]``; nothing is connected yet."""
     own = {upstream.base_url: (upstream.weight, upstream.drained)}
     others = {each.url: (each.weight, each.drained) for each in upstream.replicas}
     replicas = {url.rstrip("/"): row for url, row in {**own, **others}.items()}

@@ -95,6 +95,12 @@ class SemanticCache:
         self.thresholds = thresholds
         self._writer.ttl_by_intent_s = ttl_by_intent_s
 
+    def adopt(self, policy: CachePolicy) -> None:
+        """Follow another policy from now on; the parts' deadlines stay what they were."""
+        self.policy = policy
+        for follower in (self._nearest, self._reader, self._writer):
+            follower.policy = policy
+
     async def lookup(self, query: CacheQuery, control: CacheControl) -> Outcome:
         """Find an answer that may be served, exact repeats first; never raises for a store."""
         refusal = self._refusal(query, control)

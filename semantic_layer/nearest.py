@@ -18,7 +18,7 @@ class NearestSearch:
         self, parts: GuardedParts, policy: CachePolicy, judge: Judge, rejections: Rejections
     ) -> None:
         self._parts = parts
-        self._policy = policy
+        self.policy = policy
         self._judge = judge
         self._rejections = rejections
         self._fitter = HistoryFitter(parts)
@@ -32,7 +32,7 @@ class NearestSearch:
             look.reasons.append(Reason("intent", "skip", f"{look.intent}: exact repeats only"))
             return None
         decision: Decision | None = None
-        for limit in (self._policy.top_k, self._policy.top_k_wide):
+        for limit in (self.policy.top_k, self.policy.top_k_wide):
             try:
                 decision, exhausted = await self._search(look, thresholds, limit, watch)
             except StoreUnavailable as error:

@@ -21,7 +21,7 @@ class RequestReader:
         detect: DetectIntent,
     ) -> None:
         self._parts = parts
-        self._policy = policy
+        self.policy = policy
         self._detect = detect
 
     async def read(self, look: Lookup, thresholds: Thresholds, watch: Stopwatch) -> None:
@@ -42,7 +42,7 @@ class RequestReader:
             look.reasons.append(Reason("eligible", "skip", turn))
             return
         look.text, look.chat = turn.text, turn.chat
-        if not (self._policy.semantic and look.control.semantic and self._parts.embedder):
+        if not (self.policy.semantic and look.control.semantic and self._parts.embedder):
             look.reasons.append(Reason("eligible", "skip", "semantic look-up is off"))
             return
         look.scope = scope_of(look.query, turn, look.control.context)
@@ -50,7 +50,7 @@ class RequestReader:
     def _obey(self, look: Lookup, intent: str | None, thresholds: Thresholds) -> None:
         """Give the look-up its intent, and what that intent's rule leaves of it."""
         look.know(intent, thresholds)
-        rule = self._policy.rule_of(intent)
+        rule = self.policy.rule_of(intent)
         if rule.cacheable and (rule.semantic or look.scope is None):
             return
         what = "answers exact repeats only" if rule.cacheable else "is never cached"

@@ -31,7 +31,7 @@ class EntryWriter:
     ) -> None:
         self.ttl_by_intent_s: Mapping[str, float] = {}
         self._parts = parts
-        self._policy = policy
+        self.policy = policy
         self._clock = clock
         self._upkeep = upkeep
         self._on_private = on_private
@@ -52,12 +52,12 @@ class EntryWriter:
             StoreUnavailable: a part is slow or down.
         """
         if await self._is_private(query, miss.text, answer_text):
-            if self._policy.private == "skip":
+            if self.policy.private == "skip":
                 return None
             exact_only = True
         now = self._clock()
         ttl_s = self._ttl_of(miss.judgement.intent, control.ttl_s)
-        stale_s = self._policy.stale_of(miss.judgement.intent, control.ttl_s)
+        stale_s = self.policy.stale_of(miss.judgement.intent, control.ttl_s)
         if control.max_ttl_s is not None:
             ttl_s = min(ttl_s, control.max_ttl_s)
             stale_s = min(stale_s, control.max_ttl_s - ttl_s)
@@ -86,12 +86,12 @@ class EntryWriter:
         await self._parts.put(entry)
         if miss.scope is not None and miss.embedding is not None and not exact_only:
             await self._parts.upsert(point_of(entry, miss.scope, miss.embedding))
-        if self._policy.max_entries:
-            await self._upkeep.trim(self._policy.max_entries)
+        if self.policy.max_entries:
+            await self._upkeep.trim(self.policy.max_entries)
         return entry.entry_id
 
     async def _is_private(self, query: CacheQuery, asked: str | None, answer_text: str) -> bool:
-        if self._policy.private == "store":
+        if self.policy.private == "store":
             return False
         kind = await private_kind(query, asked, answer_text)
         if kind is not None:
@@ -102,7 +102,7 @@ class EntryWriter:
         own_s = self.ttl_by_intent_s.get(intent or "")
         if asked_s is None and own_s is not None:
             return own_s
-        return self._policy.ttl_of(intent, asked_s)
+        return self.policy.ttl_of(intent, asked_s)
 
 
 def point_of(entry: Entry, scope: str, vector: Vector) -> Point:

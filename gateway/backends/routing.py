@@ -1,9 +1,17 @@
 """Which backend serves which model, and who stands in when it cannot."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractContextManager, aclosing, nullcontext
-from dataclasses import replace
 from typing import cast
 
 from msgspec import structs
@@ -49,6 +57,13 @@ class Backends:
         self._on_fallback = on_fallback
         self._traces = traces
 
+    def exchange(
+        self, gone: Collection[Backend], come: Sequence[Backend], fallbacks: Fallbacks
+    ) -> None:
+        """Ask others in place of some from now on; requests under way stay where they are."""
+        kept = [backend for backend in self._backends if backend not in gone]
+        self._backends, self._fallbacks = (*kept, *come), fallbacks
+
     def find(self, model_id: str) -> Target | None:
         """Return the backend of a model and what it says of it; None if nobody serves it.
 
@@ -81,7 +96,9 @@ class Backends:
             is_first = failure is None
             if not is_first and not may_use(model_id):
                 continue
-            async with aclosing(self._stream(target, replace(work, model=model_id))) as events:
+            async with aclosing(
+                self._stream(target, dataclasses.replace(work, model=model_id))
+            ) as events:
                 try:
                     event: Event | None = await anext(events, None)
                 except StrataError as error:
@@ -114,7 +131,7 @@ class Backends:
 
     async def _followed(self, target: Backend, work: Work) -> AsyncGenerator[Event, None]:
         with self.following(target, work.model, work.api) as trace:
-            sent = target.stream(replace(work, trace=trace))
+            sent = target.stream(dataclasses.replace(work, trace=trace))
             async with aclosing(cast("AsyncGenerator[Event, None]", sent)) as events:
                 async for event in events:
                     yield event

@@ -3,10 +3,12 @@
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+from litestar import Litestar
 
 from gateway.address import CannotListen, free_port
 from gateway.app import create_app
@@ -54,7 +56,7 @@ def serve(config: Path | None, *, print_config: bool, as_json: bool, **overrides
         _print(settings, as_json=as_json)
         return
     check_exposure(settings)
-    _serve(settings)
+    _serve(settings, lambda: settings_of(config, **overrides))
 
 
 def _print(settings: Settings, *, as_json: bool) -> None:
@@ -62,18 +64,30 @@ def _print(settings: Settings, *, as_json: bool) -> None:
     click.echo(json.dumps(described, indent=2) if as_json else to_toml(described), nl=as_json)
 
 
-def _serve(settings: Settings) -> None:
+def _serve(settings: Settings, load: Callable[[], Settings]) -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # the embedder's threads; see prefix_layer
     try:
         port = free_port(settings.host, settings.port)
         _prepare_models(settings)
-        run(create_app(settings), settings.host, port, _say_ready)
+        app = create_app(settings, load=load)
+        run(
+            app,
+            settings.host,
+            port,
+            _say_ready,
+            drain_s=settings.drain_s,
+            on_hangup=lambda: _hang_up(app),
+        )
     except _CANNOT_START as error:
         raise click.ClickException(one_line(error)) from error
     except StartInterrupted as error:
         click.echo(f"strata: {error}", err=True)
         _leave(_INTERRUPTED)
     _leave(0)
+
+
+def _hang_up(app: Litestar) -> None:
+    app.state["parts"].reloader.hang_up()
 
 
 def _leave(code: int) -> None:

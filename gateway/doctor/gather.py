@@ -16,7 +16,7 @@ from gateway.readings import read_engine, read_health
 from prefix_layer import PrefixLayerError
 from semantic_layer import IntentPolicy, StoreError, threshold_curve
 
-MOST_REQUESTS = 10_000
+MOST_REQUESTS = 5_000
 MOST_PROMPT_CHARS = 1 << 19
 ANSWER_S = 5.0
 _MOST_PREFIXES = 50

@@ -104,7 +104,7 @@ class Evidence:
             journal, lambda running: self.tuner.use_trials(trials(running))
         )
         self.trainer = Trainer(self.labels.book, self.tuner, lambda: cache.scorer)
-        self._cache = cache
+        self._cache, self._backends = cache, backends
         self._follower = Follower(
             journal,
             {
@@ -113,6 +113,17 @@ class Evidence:
                 LABELS: self.labels.book,
                 REJECTIONS: cache.rejections,
             },
+        )
+
+    def adopt(self, policy: EvidencePolicy) -> None:
+        """Learn and keep by another policy from now on."""
+        self.tuner.use_settings(policy.budget, policy.intents)
+        self.requests.keep(policy.requests_kept, texts=policy.texts)
+        self.gatherer.keep_texts(texts=policy.texts)
+        self.gatherer.adopt(
+            Comparison(self._cache, self._backends, policy.judge),
+            Sampling(policy.shadow_share, policy.most_per_minute),
+            Sampling(policy.gray_share, policy.most_per_minute),
         )
 
     async def find_request(self, request_id: str) -> RecordedRequest | None:

@@ -89,6 +89,14 @@ class Gatherer:
         self._on_compared = on_compared
         self._chances: asyncio.Queue[_Chance] = asyncio.Queue(MAX_WAITING)
 
+    def adopt(self, comparison: Comparison, shadow: Sampling, gray: Sampling) -> None:
+        """Compare and sample by these from now on."""
+        self._comparison, self._shadow, self._gray = comparison, shadow, gray
+
+    def keep_texts(self, *, texts: bool) -> None:
+        """Keep the questions in labels from now on, or leave them out."""
+        self._texts = texts
+
     def served(self, call: Call, hit: Hit) -> None:
         """Hear of a semantic hit; it may be answered afresh later."""
         if not _may_explore(call):

@@ -66,6 +66,10 @@ class RequestLog:
         self._flushing = asyncio.Lock()
         self.num_dropped = 0
 
+    def keep(self, most: int, *, texts: bool) -> None:
+        """Keep so many from now on, with their words or without."""
+        self._most, self._texts = most, texts
+
     @property
     def keeps_texts(self) -> bool:
         """Whether words of requests and answers are kept."""

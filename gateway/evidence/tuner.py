@@ -22,6 +22,7 @@ class Tuner:
         self._retune = retune
         self._settings = settings or IntentPolicies()
         self._policies = self._settings
+        self._set = IntentPolicies()
         self._trials: Mapping[str, Trial] = {}
         self.calibration = Calibration({})
         self.num_changes = 0
@@ -38,8 +39,14 @@ class Tuner:
         priors = Thresholds.within(self._budget, policies.budgets, self._settings.by_intent)
         return replace(priors, manual=policies.manual, off=policies.off)
 
+    def use_settings(self, budget: float, settings: IntentPolicies) -> None:
+        """Take another budget and other wishes; what operators set comes before them still."""
+        self._budget, self._settings = budget, settings
+        self.use_policies(self._set)
+
     def use_policies(self, policies: IntentPolicies) -> None:
         """Take what operators set."""
+        self._set = policies
         by_intent = {**self._settings.by_intent, **policies.by_intent}
         self._policies = IntentPolicies(by_intent)
         self.num_changes += 1

@@ -25,6 +25,11 @@ NAMES = {
     "strata_engine_running": "gauge",
     "strata_tokens_saved": "counter",
     "strata_threshold": "gauge",
+    "strata_hits_labelled": "counter",
+    "strata_wrong_hit_ratio": "gauge",
+    "strata_store_failures": "counter",
+    "strata_upstream_requests": "counter",
+    "strata_prefix_evictions": "counter",
 }
 
 ASKED = "How do I turn on the oven?"

@@ -119,7 +119,7 @@ def test_answers_are_cut_at_once_when_a_second_stop_signal_comes() -> None:
         connection.request("GET", "/count/100000")
         connection.getresponse().read(1)
         process.send_signal(signal.SIGINT)
-        while _accepts(port_of(url)):
+        while _serves(url):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=20)
@@ -180,9 +180,7 @@ def test_the_url_can_be_used_from_this_machine_when_any_address_is_listened_on(
     assert url_of(host, 8000) == url
 
 
-def _accepts(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
+def _serves(url: str) -> bool:
+    with connected(url) as connection:
+        connection.request("GET", "/")
+        return connection.getresponse().status == 200

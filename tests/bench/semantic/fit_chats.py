@@ -25,14 +25,15 @@ from semantic_layer.decision import Found, Judge
 from semantic_layer.histories import fit_of
 from semantic_layer.resources import load_json
 from semantic_layer.talk import BUNDLED, TalkModel
-from semantic_layer.verifier import PairScorer
+from semantic_layer.verifier import Pair, PairScorer
 from tests.bench.semantic.chats import ChatPair, authored, chat_of, is_fitting
 
 Array = npt.NDArray[np.float64]
+_BATCH = 24
 
 
 class Talk:
-    """Tells small talk as the cache does, one sentence at a time."""
+    """Tells small talk as the cache does; ``learn`` reads many sentences at once."""
 
     def __init__(self, encoder: BertEncoder) -> None:
         data = load_json(BUNDLED)
@@ -40,29 +41,56 @@ class Talk:
         self._model = TalkModel.of(data, encoder.encode([data["probe"]["text"]])[0])
         self._known: dict[str, bool] = {}
 
+    def learn(self, pairs: list[ChatPair]) -> None:
+        """Read all sentences that comparing these chats asks for, then their clauses."""
+        for _ in range(2):
+            wanted: dict[str, None] = {}
+
+            def known(sentence: str, wanted: dict[str, None] = wanted) -> bool:
+                if sentence not in self._known:
+                    wanted[sentence] = None
+                return self._known.get(sentence, False)
+
+            for pair in pairs:
+                fit_of(chat_of(pair.other), chat_of(pair.one), known)
+            sentences = sorted(wanted, key=len)
+            for start in range(0, len(sentences), _BATCH):
+                chosen = sentences[start : start + _BATCH]
+                for sentence, row in zip(chosen, self._encoder.encode(chosen), strict=True):
+                    self._known[sentence] = self._talks(row)
+
     def __call__(self, sentence: str) -> bool:
-        assert self._model is not None, "the bundled embedder gives other vectors"
         if sentence not in self._known:
-            self._known[sentence] = self._model.is_talk(self._encoder.encode([sentence])[0])
+            self._known[sentence] = self._talks(self._encoder.encode([sentence])[0])
         return self._known[sentence]
+
+    def _talks(self, row: npt.NDArray[np.float32]) -> bool:
+        assert self._model is not None, "the bundled embedder gives other vectors"
+        return self._model.is_talk(row)
 
 
 def rows(
     pairs: list[ChatPair], judge: Judge, talk: Talk, verifier: PairScorer
 ) -> list[tuple[float, bool, str]]:
     """Return least score, label and name of each pair that is left in doubt."""
-    found = []
+    talk.learn(pairs)
+    asked_of: list[tuple[ChatPair, list[Pair]]] = []
     for pair in pairs:
-        if pair.kind in {"same:chatter", "same:history"}:
-            continue
         stored, asked = chat_of(pair.one), chat_of(pair.other)
         fit = fit_of(asked, stored, talk)
         entry = Entry("x", "t", "", "m", "f", b"", 0.0, 1.0, text=stored.text)
         item = judge._weigh(asked.text, Found(1.0, entry, fit=fit))
         if fit.refers and item.open is not None:
-            least = min(verifier.score(list(item.open.pairs)))
-            found.append((least, pair.same, pair.pair_id))
-    return found
+            asked_of.append((pair, list(item.open.pairs)))
+    texts = sorted({p for _, open_pairs in asked_of for p in open_pairs}, key=lambda p: len(p[0]))
+    scores: dict[Pair, float] = {}
+    for start in range(0, len(texts), _BATCH):
+        chosen = texts[start : start + _BATCH]
+        scores |= dict(zip(chosen, verifier.score(chosen), strict=True))
+    return [
+        (min(scores[p] for p in open_pairs), pair.same, pair.pair_id)
+        for pair, open_pairs in asked_of
+    ]
 
 
 def fitted(scores: Array, same: Array) -> tuple[float, float]:
