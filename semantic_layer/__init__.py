@@ -61,6 +61,7 @@ from semantic_layer.outcome import (
     Reason,
 )
 from semantic_layer.policy import CachePolicy
+from semantic_layer.pooled import PooledThresholds
 from semantic_layer.privacy import Private
 from semantic_layer.records import MemoryRecords, Records, open_records
 from semantic_layer.reembedding import Progress
@@ -164,6 +165,7 @@ __all__ = [
     "PairScorer",
     "PartState",
     "PointFeed",
+    "PooledThresholds",
     "Private",
     "Progress",
     "Reader",

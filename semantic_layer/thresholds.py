@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from semantic_layer.pooled import PooledThresholds, log_odds, shifted
 from semantic_layer.trial import Arm, Trial
 
 PRIORS: Mapping[str, float] = MappingProxyType(
@@ -24,6 +25,7 @@ PRIORS: Mapping[str, float] = MappingProxyType(
 )
 PRIOR_BUDGET = 0.01
 DEFAULT_PRIOR = 0.95
+REFERENCE = "general"  # the intent whose threshold is fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +47,24 @@ class Thresholds:
 
     @classmethod
     def within(
-        cls, budget: float, own: Mapping[str, float] | None = None, more: Iterable[str] = ()
+        cls,
+        budget: float,
+        own: Mapping[str, float] | None = None,
+        more: Iterable[str] = (),
+        pooled: PooledThresholds | None = None,
     ) -> "Thresholds":
         """Return priors for a budget (0..1), the wrong share among served hits to aim at.
 
         ``own`` are the budgets of intents that have another one, ``more`` the names of intents
-        beside the seed ones. The priors are meant for
-        `PRIOR_BUDGET`; another budget moves each threshold's distance to certainty in proportion,
-        so 0 admits equal texts only.
+        beside the seed ones. ``pooled`` gives what was proven of `REFERENCE`; other intents keep
+        their distance to it in log odds. Without it nothing is proven: `PRIORS` are meant for
+        `PRIOR_BUDGET`, and another budget moves each threshold's distance to certainty in
+        proportion. 0 admits equal texts only.
         """
         of, priors = own or {}, {**dict.fromkeys(more, DEFAULT_PRIOR), **PRIORS}
         return cls(
-            priors={i: _moved(prior, of.get(i, budget)) for i, prior in priors.items()},
-            default=_moved(DEFAULT_PRIOR, budget),
+            priors={i: _moved(prior, of.get(i, budget), pooled) for i, prior in priors.items()},
+            default=_moved(DEFAULT_PRIOR, budget, pooled),
         )
 
     def tried_on(self, intent: str, key: str) -> tuple[Arm, float | None] | None:
@@ -85,5 +92,12 @@ class Thresholds:
         return self.priors.get(intent, self.default)
 
 
-def _moved(prior: float, budget: float) -> float:
+def distance(prior: float) -> float:
+    """Return how far an intent's prior lies above that of `REFERENCE`, in log odds."""
+    return log_odds(prior) - log_odds(PRIORS[REFERENCE])
+
+
+def _moved(prior: float, budget: float, pooled: PooledThresholds | None) -> float:
+    if pooled is not None:
+        return shifted(pooled.of(budget), distance(prior))
     return max(0.0, 1 - (1 - prior) * budget / PRIOR_BUDGET)

@@ -30,6 +30,7 @@ from semantic_layer import (
     Follower,
     IntentPolicies,
     Journal,
+    PooledThresholds,
     SemanticCache,
     StoreUnavailable,
 )
@@ -72,7 +73,8 @@ class Evidence:
         tenants: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._journal = journal
-        self.tuner = Tuner(policy.budget, cache.retune, policy.intents)
+        pooled = PooledThresholds.matching(cache.scorer)
+        self.tuner = Tuner(policy.budget, cache.retune, policy.intents, pooled)
         self.intents = IntentDesk(journal, self.tuner.use_policies)
         self.requests = RequestLog(
             journal,

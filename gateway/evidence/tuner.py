@@ -3,7 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from semantic_layer import Budgets, Calibration, IntentPolicies, Thresholds, Trial
+from semantic_layer import (
+    Budgets,
+    Calibration,
+    IntentPolicies,
+    PooledThresholds,
+    Thresholds,
+    Trial,
+)
 
 Retune = Callable[[Thresholds, Mapping[str, float]], None]
 
@@ -12,14 +19,20 @@ class Tuner:
     """Tells ``retune`` the thresholds and times to live, whole, whenever one of them changed.
 
     ``budget`` (0..1) is that of the intents without one of their own; ``settings`` are the wishes
-    that hold where operators set none. ``num_changes`` counts what operators changed.
+    that hold where operators set none. ``pooled`` gives the priors of the scores in use, where they
+    were fitted. ``num_changes`` counts what operators changed.
     """
 
     def __init__(
-        self, budget: float, retune: Retune, settings: IntentPolicies | None = None
+        self,
+        budget: float,
+        retune: Retune,
+        settings: IntentPolicies | None = None,
+        pooled: PooledThresholds | None = None,
     ) -> None:
         self._budget = budget
         self._retune = retune
+        self._pooled = pooled
         self._settings = settings or IntentPolicies()
         self._policies = self._settings
         self._set = IntentPolicies()
@@ -36,7 +49,9 @@ class Tuner:
     def base(self) -> Thresholds:
         """The thresholds without anything learnt."""
         policies = self._policies
-        priors = Thresholds.within(self._budget, policies.budgets, self._settings.by_intent)
+        priors = Thresholds.within(
+            self._budget, policies.budgets, self._settings.by_intent, self._pooled
+        )
         return replace(priors, manual=policies.manual, off=policies.off)
 
     def use_settings(self, budget: float, settings: IntentPolicies) -> None:

@@ -1,0 +1,63 @@
+"""The default threshold of any budget, as written questions of many kinds proved it. Pure.
+
+What it promises: on questions like those, asked of a cache in which one in ten that come near a
+stored one is a trap, the upper 95% bound of the wrong share among served answers is the budget. It
+promises nothing of traffic with more traps, or of questions of another kind: labels of one's own
+traffic do (`calibration`), and they replace it as they come.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+from semantic_layer.resources import load_json
+
+DATA = "thresholds.json"
+
+
+@dataclass(frozen=True, slots=True)
+class PooledThresholds:
+    """Thresholds by budget, of the scores of one scorer (its fingerprint).
+
+    ``knots`` are (budget, threshold), budgets rising and thresholds falling.
+    """
+
+    fingerprint: str
+    knots: Sequence[tuple[float, float]]
+
+    @classmethod
+    def matching(cls, fingerprint: str, name: str = DATA) -> Self | None:
+        """Return the bundled thresholds when they are of these scores, else None."""
+        data: Mapping[str, Any] = load_json(name)
+        if data["fingerprint"] != fingerprint:
+            return None
+        return cls(fingerprint, tuple((budget, least) for budget, least in data["knots"]))
+
+    def of(self, budget: float) -> float:
+        """Return the threshold of a budget, both 0..1: 1 for none, never below what was proven.
+
+        Under the least budget that was proven, the distance to certainty shrinks in proportion.
+        """
+        (first, strict), (last, loose) = self.knots[0], self.knots[-1]
+        if budget <= first:
+            return 1 - (1 - strict) * budget / first
+        for (b0, t0), (b1, t1) in pairwise(self.knots):
+            if budget < b1:
+                return t0 if b0 == b1 else t0 + (t1 - t0) * (budget - b0) / (b1 - b0)
+        assert last <= budget, "knots rise"
+        return loose
+
+
+def shifted(threshold: float, by: float) -> float:
+    """Return a threshold moved in log odds; certainty stays certain."""
+    if not 0 < threshold < 1:
+        return threshold
+    return 1 / (1 + math.exp(-(log_odds(threshold) + by)))
+
+
+def log_odds(share: float) -> float:
+    """Return the log odds of a share, bounded away from 0 and 1."""
+    share = min(max(share, 1e-6), 1 - 1e-6)
+    return math.log(share / (1 - share))
