@@ -18,7 +18,7 @@ from semantic_layer import Label, StoreUnavailable
 
 HTTP = Request[Any, Any, Any]
 OUTCOMES = ("exact", "semantic", "miss", "bypass", "error", "aborted", "rejected")
-SCANNED = 20_000
+SCANNED = 10_000
 _EQUAL = ("outcome", "intent", "model", "tenant", "namespace", "entry", "route")
 
 
@@ -34,7 +34,7 @@ class Paging(Struct, frozen=True):
 async def list_requests(request: HTTP) -> dict[str, Any]:
     """List requests, newest first, by outcome, intent, model, tenant, entry, time or text.
 
-    20,000 are looked at in one call: with few or none found, ``cursor`` goes on to older ones.
+    10,000 are looked at in one call: with few or none found, ``cursor`` goes on to older ones.
     """
     query = read_query(
         request, {*_EQUAL, "text", "since", "cursor", "limit"}, may_be_empty={"namespace"}

@@ -51,7 +51,7 @@ def requests(count: int) -> Iterator[RequestRecord]:
             model="stub-model",
             intent=intent,
             outcome=rng.choice(OUTCOMES),
-            end="complete",
+            end="ok",
             seconds=rng.expovariate(1),
             ttft_s=0.1,
             usage=None,
