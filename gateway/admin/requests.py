@@ -11,13 +11,14 @@ from msgspec import Meta, Struct
 from gateway.admin.query import read_query
 from gateway.api.connection import parts_of
 from gateway.errors import BackendUnavailable, BadRequest, NotFound
-from gateway.evidence import RecordedRequest
+from gateway.evidence import Glance, RecordedRequest
 from gateway.parts import Parts
 from gateway.wire.validation import convert
 from semantic_layer import Label, StoreUnavailable
 
 HTTP = Request[Any, Any, Any]
 OUTCOMES = ("exact", "semantic", "miss", "bypass", "error", "aborted", "rejected")
+SCANNED = 10_000
 _EQUAL = ("outcome", "intent", "model", "tenant", "namespace", "entry", "route")
 
 
@@ -31,7 +32,10 @@ class Paging(Struct, frozen=True):
 
 @get("/requests")
 async def list_requests(request: HTTP) -> dict[str, Any]:
-    """List requests, newest first, by outcome, intent, model, tenant, entry, time or text."""
+    """List requests, newest first, by outcome, intent, model, tenant, entry, time or text.
+
+    10,000 are looked at in one call: with few or none found, ``cursor`` goes on to older ones.
+    """
     query = read_query(
         request, {*_EQUAL, "text", "since", "cursor", "limit"}, may_be_empty={"namespace"}
     )
@@ -58,7 +62,11 @@ async def requests_view(parts: Parts, asked: Mapping[str, str]) -> dict[str, Any
         raise BadRequest(f"outcome: expected one of {', '.join(OUTCOMES)}", param="outcome")
     try:
         found, cursor = await parts.evidence.requests.select(
-            _fits(query), before=paging.cursor, limit=paging.limit, since=paging.since
+            _fits(query),
+            before=paging.cursor,
+            limit=paging.limit,
+            since=paging.since,
+            scanned=SCANNED,
         )
     except StoreUnavailable as error:
         raise BackendUnavailable(str(error), code="store_unavailable") from error
@@ -85,11 +93,11 @@ async def request_view(parts: Parts, request_id: str) -> dict[str, Any]:
     return _view(parts, found, whole=True)
 
 
-def _fits(query: dict[str, str]) -> Callable[[RecordedRequest], bool]:
+def _fits(query: dict[str, str]) -> Callable[[Glance], bool]:
     wanted = {name: query[name] for name in _EQUAL if name in query}
     text = query.get("text", "").casefold()
 
-    def fits(request: RecordedRequest) -> bool:
+    def fits(request: Glance) -> bool:
         return all(getattr(request, name) == value for name, value in wanted.items()) and (
             text in request.question.casefold() or text in request.answer.casefold()
         )

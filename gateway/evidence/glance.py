@@ -8,12 +8,14 @@ from gateway.evidence.recorded import ReasonRow
 class Glance(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a `RecordedRequest` that is read by thousands; fields as there."""
 
+    id: str
     at: float
     tenant: str
     route: str
     model: str
     outcome: str
     seconds: float
+    namespace: str = ""
     intent: str | None = None
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
@@ -23,3 +25,4 @@ class Glance(msgspec.Struct, frozen=True, kw_only=True):
     score: float | None = None
     reasons: list[ReasonRow] = []
     question: str = ""
+    answer: str = ""

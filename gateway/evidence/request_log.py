@@ -23,7 +23,7 @@ MAX_WAITING = 2000
 EVERY_S = 0.2
 BATCH = 200
 _PAGE = 500
-_MOST_SCANNED = 100_000
+MOST_SCANNED = 100_000
 _LEVEL = 1
 _PER_S = {"exact": 20, "other": 200}
 
@@ -117,13 +117,17 @@ class RequestLog:
 
     async def select(
         self,
-        fits: Callable[[RecordedRequest], bool],
+        fits: Callable[[Glance], bool],
         *,
         before: int | None = None,
         limit: int,
         since: float = 0.0,
+        scanned: int = MOST_SCANNED,
     ) -> tuple[list[RecordedRequest], int | None]:
         """Return the next fitting requests, newest first, and where the following ones begin.
+
+        Looks at ``scanned`` requests at most, so that fewer than ``limit`` may be found with more
+        to come.
 
         Raises:
             StoreUnavailable: the store is slow or down.
@@ -131,21 +135,16 @@ class RequestLog:
         await self.flush()
         found: list[RecordedRequest] = []
         num_seen = 0
-        while num_seen < _MOST_SCANNED:
+        while num_seen < scanned:
             rows = await self._journal.before(REQUESTS, before, _PAGE)
-            for row in rows:
-                before = row.seq
-                request = _read(row)
-                if request is None:
-                    continue
-                if request.at < since:
-                    return found, None
-                if fits(request):
-                    found.append(request)
-                    if len(found) == limit:
-                        return found, before
-            if len(rows) < _PAGE:
+            chosen, is_past = await asyncio.to_thread(_choose, rows, fits, since)
+            room = limit - len(found)
+            found += filter(None, map(_read, chosen[:room]))
+            if len(chosen) >= room and chosen:
+                return found, chosen[room - 1].seq
+            if is_past or len(rows) < _PAGE:
                 return found, None
+            before = rows[-1].seq
             num_seen += len(rows)
         return found, before
 
@@ -162,7 +161,7 @@ class RequestLog:
             rows = await self._journal.before(REQUESTS, before, min(_PAGE, most - len(found)))
             if not rows:
                 break
-            found += await asyncio.to_thread(_glances, rows)
+            found += [told for _, told in await asyncio.to_thread(_glances, rows)]
             before = rows[-1].seq
         return found
 
@@ -190,10 +189,23 @@ def _read(row: Row) -> RecordedRequest | None:
         return None
 
 
-def _glances(rows: Sequence[Row]) -> list[Glance]:
+def _glances(rows: Sequence[Row]) -> list[tuple[Row, Glance]]:
     """Return what can be read of the rows, in their order."""
-    found: list[Glance] = []
+    found: list[tuple[Row, Glance]] = []
     for row in rows:
         with suppress(zlib.error, msgspec.MsgspecError):
-            found.append(_glance(zlib.decompress(row.data)))
+            found.append((row, _glance(zlib.decompress(row.data))))
     return found
+
+
+def _choose(
+    rows: Sequence[Row], fits: Callable[[Glance], bool], since: float
+) -> tuple[list[Row], bool]:
+    """Return the rows that fit and are not older than ``since``, and whether older ones came."""
+    chosen: list[Row] = []
+    for row, told in _glances(rows):
+        if told.at < since:
+            return chosen, True
+        if fits(told):
+            chosen.append(row)
+    return chosen, False

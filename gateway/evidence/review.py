@@ -1,5 +1,6 @@
 """Which unlabelled hits and near-misses tell most once a person has judged them."""
 
+import asyncio
 import math
 from collections.abc import Callable
 
@@ -11,6 +12,7 @@ from gateway.evidence.request_log import RequestLog
 from semantic_layer import Label, SemanticCache
 
 MOST_CONSIDERED = 2000
+MOST_FETCHED = 200
 _ODDS_OFF = 1e-4
 
 
@@ -70,13 +72,19 @@ async def review_queue(
         pairs.setdefault(candidate.pair, (distance, request, candidate))
     nearest = sorted(pairs.values(), key=lambda pair: pair[0])
     items: list[ReviewItem] = []
-    for distance, request, candidate in nearest:
-        entry = await cache.entry(request.tenant, candidate.entry)
-        if entry is not None:
-            items.append(_item(distance, request, candidate, entry.answer_text))
-        if len(items) == limit:
+    for start in range(0, min(len(nearest), MOST_FETCHED), limit):
+        batch = nearest[start : start + limit]
+        entries = await asyncio.gather(
+            *(cache.entry(request.tenant, candidate.entry) for _, request, candidate in batch)
+        )
+        items += [
+            _item(*pair, entry.answer_text)
+            for pair, entry in zip(batch, entries, strict=True)
+            if entry is not None
+        ]
+        if len(items) >= limit:
             break
-    return items
+    return items[:limit]
 
 
 def _item(
