@@ -1,9 +1,11 @@
-"""The default threshold of any budget, as written questions of many kinds proved it. Pure.
+"""The default threshold of any budget, fitted on written questions of many kinds. Pure.
 
-What it promises: on questions like those, asked of a cache in which one in ten that come near a
-stored one is a trap, the upper 95% bound of the wrong share among served answers is the budget. It
-promises nothing of traffic with more traps, or of questions of another kind: labels of one's own
-traffic do (`calibration`), and they replace it as they come.
+A place to start, no proof: on the questions it was fitted on, with one in ten that come near a
+stored one a trap (an assumption), the wrong share among served answers is within the budget at
+each single threshold, taking the upper 95% end of the traps' share. As the threshold was chosen on
+the same questions, the confidence of the choice is lower. It says nothing of traffic with more
+traps, or of questions of another kind: labels of one's own traffic do (`calibration`), and they
+replace it as they come.
 """
 
 import math
