@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from litestar import Litestar, Router
 
 from gateway.access_log import AccessLog
+from gateway.admin.backup import back_up, restore
 from gateway.admin.cache import (
     browse_entries,
     import_entries,
@@ -161,6 +162,8 @@ def _admin_router() -> Router:
             list_tenants,
             doctor,
             reload_settings,
+            back_up,
+            restore,
         ],
     )
 

@@ -28,6 +28,7 @@ from semantic_layer.reembedding import Reembedder
 from semantic_layer.rejections import Rejections
 from semantic_layer.request import CacheControl, CacheQuery
 from semantic_layer.response_store import Page, ResponseStore, Room, Selector
+from semantic_layer.restoration import Restorer
 from semantic_layer.scorer import Scorer
 from semantic_layer.thresholds import Thresholds
 from semantic_layer.upkeep import Near, PartState, Upkeep
@@ -86,6 +87,7 @@ class SemanticCache:
         self._upkeep = Upkeep(self._parts, clock, on_removed)
         self._writer = EntryWriter(self._parts, self.policy, clock, self._upkeep, on_private)
         self.reembedding = Reembedder(self._parts, self._upkeep, clock)
+        self.restoration = Restorer(self._parts, self.reembedding, clock)
 
     def retune(self, thresholds: Thresholds, ttl_by_intent_s: Mapping[str, float]) -> None:
         """Judge and keep by these from now on; what is stored stays as it is.

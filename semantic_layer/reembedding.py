@@ -58,7 +58,7 @@ class Reembedder:
         cursor, num_seen = None, 0
         while True:
             page = await self._upkeep.browse(_EVERYTHING, cursor, _PAGE)
-            num_embedded = await self._mend(page.entries)
+            num_embedded = await self.mend(page.entries)
             num_seen += len(page.entries)
             self.progress = Progress(
                 num_seen, self.progress.num_embedded + num_embedded, page.cursor is None
@@ -68,7 +68,7 @@ class Reembedder:
             cursor = page.cursor
             await asyncio.sleep(_PAUSE_S)
 
-    async def _mend(self, entries: Sequence[Entry]) -> int:
+    async def mend(self, entries: Sequence[Entry]) -> int:
         """Embed the entries of a page that likeness should find and does not."""
         by_tenant: dict[str, dict[str, Entry]] = defaultdict(dict)
         now = self._clock()

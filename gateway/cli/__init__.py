@@ -12,6 +12,8 @@ COMMANDS = {
     "unpin": "gateway.cli.unpin:unpin",
     "import": "gateway.cli.transfer:import_entries",
     "export": "gateway.cli.transfer:export_entries",
+    "backup": "gateway.cli.backup:back_up",
+    "restore": "gateway.cli.backup:restore",
     "thresholds": "gateway.cli.thresholds:thresholds",
     "trace": "gateway.cli.trace:trace",
     "lint": "gateway.cli.lint:lint",

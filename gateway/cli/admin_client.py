@@ -1,6 +1,8 @@
 """The admin API of a running gateway, as the command line uses it."""
 
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import httpx
@@ -11,8 +13,15 @@ from gateway.settings import Settings
 
 _TIMEOUT_S = 300.0  # a batch of rows is embedded before it is answered
 _PAGE_ROWS = 100
+_BUSY = 503
+_RETRIES = 5
+_PAUSE_S = 2.0
 
 Row = dict[str, Any]
+
+
+class StoreBusy(AdminApiError):
+    """A store was slow or down."""
 
 
 class AdminClient:
@@ -24,14 +33,14 @@ class AdminClient:
     """
 
     def __init__(self, settings: Settings, url: str | None = None) -> None:
-        self._url = url or url_of(settings.host, settings.port)
+        self.url = url or url_of(settings.host, settings.port)
         headers = {"x-strata-admin-key": settings.admin_key} if settings.admin_key else {}
         try:
             self._http = httpx.Client(
-                base_url=self._url, headers=headers, timeout=_TIMEOUT_S, trust_env=False
+                base_url=self.url, headers=headers, timeout=_TIMEOUT_S, trust_env=False
             )
         except httpx.InvalidURL as error:
-            raise AdminApiError(f"{self._url} is no URL: {error}") from error
+            raise AdminApiError(f"{self.url} is no URL: {error}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -85,6 +94,38 @@ class AdminClient:
         """
         return list(self._ask("GET", "/admin/intents")["intents"])
 
+    @contextmanager
+    def backup(self, *, with_requests: bool) -> Iterator[Iterator[bytes]]:
+        """Give the bytes of a backup, as they come.
+
+        Raises:
+            AdminApiError: the gateway could not be asked, refused, or stopped half-way.
+        """
+        query = {"requests": "1"} if with_requests else {}
+        try:
+            with self._http.stream("GET", "/admin/backup", params=query) as response:
+                if not response.is_success:
+                    response.read()
+                    raise self._refused(response)
+                yield response.iter_bytes()
+        except (httpx.TransportError, httpx.UnsupportedProtocol) as error:
+            raise self._unanswered(error) from error
+
+    def restore(self, lines: Sequence[bytes]) -> Row:
+        """Write some lines of a backup; returns the counts. A store that is busy is asked again.
+
+        Raises:
+            AdminApiError: the gateway could not be asked, or refused the lines.
+        """
+        body = b'{"lines":[' + b",".join(lines) + b"]}"
+        headers = {"content-type": "application/json"}
+        for _ in range(_RETRIES):
+            try:
+                return self._ask("POST", "/admin/restore", content=body, headers=headers)
+            except StoreBusy:
+                time.sleep(_PAUSE_S)
+        return self._ask("POST", "/admin/restore", content=body, headers=headers)
+
     def doctor(self) -> Row:
         """Return the findings about the gateway and its traffic.
 
@@ -97,13 +138,20 @@ class AdminClient:
         try:
             response = self._http.request(method, route, **request)
         except (httpx.TransportError, httpx.UnsupportedProtocol) as error:
-            raise AdminApiError(
-                f"no gateway answers on {self._url} ({error}); start one by `strata serve`, "
-                "or name another by --url"
-            ) from error
+            raise self._unanswered(error) from error
         if response.is_success:
             return dict(response.json())
-        raise AdminApiError(f"{self._url} answered {response.status_code}: {_reason(response)}")
+        raise self._refused(response)
+
+    def _unanswered(self, error: Exception) -> AdminApiError:
+        return AdminApiError(
+            f"no gateway answers on {self.url} ({error}); start one by `strata serve`, "
+            "or name another by --url"
+        )
+
+    def _refused(self, response: httpx.Response) -> AdminApiError:
+        kind = StoreBusy if response.status_code == _BUSY else AdminApiError
+        return kind(f"{self.url} answered {response.status_code}: {_reason(response)}")
 
 
 def _reason(response: httpx.Response) -> str:

@@ -1,8 +1,13 @@
 """What can go wrong in a command, besides what the parts themselves name.
 
-AdminApiError   the running gateway could not be asked, or refused
+AdminApiError     the running gateway could not be asked, or refused
+BackupFileError   a backup cannot be written or read, or is not whole
 """
 
 
 class AdminApiError(Exception):
     """The gateway could not be asked, or refused; the message is one line."""
+
+
+class BackupFileError(Exception):
+    """A backup cannot be written or read, or is not whole; the message is one line."""

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from gateway.bundled import BundledModelError
-from gateway.cli.errors import AdminApiError
+from gateway.cli.errors import AdminApiError, BackupFileError
 from gateway.errors import StrataError
 from gateway.keys_file import KeysFileError
 from gateway.settings import SettingsError
@@ -18,6 +18,7 @@ from prefix_layer import PrefixLayerError
 
 USER_ERRORS = (
     AdminApiError,
+    BackupFileError,
     BundledModelError,
     KeysFileError,
     SettingsError,

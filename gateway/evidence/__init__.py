@@ -5,6 +5,7 @@ from gateway.evidence.experiments import Experiment, State
 from gateway.evidence.feedback import FeedbackResult, Judged, Person
 from gateway.evidence.glance import Glance
 from gateway.evidence.intents import VersionConflict
+from gateway.evidence.journal_copy import JournalRow
 from gateway.evidence.playback import Playback
 from gateway.evidence.recorded import ReasonRow, RecordedRequest
 from gateway.evidence.review import ReviewItem
@@ -17,6 +18,7 @@ __all__ = [
     "Experiment",
     "FeedbackResult",
     "Glance",
+    "JournalRow",
     "Judged",
     "Person",
     "Playback",

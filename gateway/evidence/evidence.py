@@ -14,6 +14,7 @@ from gateway.evidence.experiments import EXPERIMENTS, Experiments, trials
 from gateway.evidence.feedback import Feedback
 from gateway.evidence.gatherer import Gatherer
 from gateway.evidence.intents import INTENTS, IntentDesk
+from gateway.evidence.journal_copy import JournalCopy
 from gateway.evidence.labels import LabelDesk
 from gateway.evidence.playback import Playback, play_back
 from gateway.evidence.recorded import RecordedRequest
@@ -83,6 +84,7 @@ class Evidence:
             scorer=lambda: cache.scorer,
             on_failure=lambda: metrics.count_store_failure("requests"),
         )
+        self.copy = JournalCopy(journal, self.requests)
         self.labels = LabelDesk(journal, cache.rejections, metrics.count_label)
         self._tenants = tenants
         self.feedback = Feedback(
@@ -147,6 +149,14 @@ class Evidence:
         with suppress(StoreUnavailable):
             await self._follower.catch_up()
         await self.trainer.learn()
+
+    async def catch_up(self) -> None:
+        """Learn now of what was written to the journals.
+
+        Raises:
+            StoreUnavailable: the store is slow or down.
+        """
+        await self._follower.catch_up()
 
     async def run(self) -> None:
         """Keep up with the other gateways, record and gather, for ever."""

@@ -22,7 +22,7 @@ EXPERIMENTS = "experiments"
 TALLIES = "tallies:"
 EVERY_S = 1.0
 MAX_EXPERIMENTS = 200
-_MAX_GATEWAYS = 1000
+MAX_GATEWAYS = 1000
 
 State = Literal["running", "applied", "dropped"]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -126,7 +126,7 @@ class Experiments:
         """Return both arms' counts over all gateways."""
         await self._save()
         totals = _nothing()
-        for row in await self._journal.after(f"{TALLIES}{experiment_id}", 0, _MAX_GATEWAYS):
+        for row in await self._journal.after(f"{TALLIES}{experiment_id}", 0, MAX_GATEWAYS):
             counts = _read_counts(row.data)
             totals["a"] += Tally(counts.num_a, counts.hits_a)
             totals["b"] += Tally(counts.num_b, counts.hits_b)
@@ -165,7 +165,7 @@ class Experiments:
             name, data = f"{TALLIES}{experiment_id}", _encode(counts)
             self._unsaved.discard(experiment_id)
             try:
-                await self._journal.put(name, {self._gateway: data}, most=_MAX_GATEWAYS)
+                await self._journal.put(name, {self._gateway: data}, most=MAX_GATEWAYS)
             except StoreUnavailable:
                 self._unsaved.add(experiment_id)
                 raise

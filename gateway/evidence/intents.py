@@ -90,14 +90,15 @@ class IntentDesk:
             after=policy,
             version=version,
         )
-        await self._journal.put(CHANGES, {f"{intent}:{version}": _encode(change)}, most=MAX_CHANGES)
+        row_id = f"{intent}:{version}:{change.at:.3f}"  # versions begin anew in another store
+        await self._journal.put(CHANGES, {row_id: _encode(change)}, most=MAX_CHANGES)
 
     async def changes(self, intent: str | None, limit: int) -> list[Change]:
         """Return the latest changes, newest first; of one intent, or of all."""
         rows = await self._journal.before(CHANGES, None, MAX_CHANGES)
         read = [change for row in rows if (change := _read_change(row.data))]
         found = [change for change in read if intent in (None, change.intent)]
-        return sorted(found, key=lambda change: change.version, reverse=True)[:limit]
+        return sorted(found, key=lambda change: (change.at, change.version), reverse=True)[:limit]
 
     def take(self, rows: Sequence[Row]) -> None:
         """Learn of policies, oldest first."""

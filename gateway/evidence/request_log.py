@@ -71,6 +71,11 @@ class RequestLog:
         self._most, self._texts = most, texts
 
     @property
+    def most(self) -> int:
+        """How many are kept; 0 keeps none."""
+        return self._most
+
+    @property
     def keeps_texts(self) -> bool:
         """Whether words of requests and answers are kept."""
         return self._texts
