@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,10 +30,32 @@ def strata(stack: Stack, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def stored(relay: Relay) -> dict[str, dict[str, Any]]:
+    """Return the entries by id; when an answer was shown is no part of it."""
+    entries = relay.entries()
+    for entry in entries:
+        del entry["response"]["created"]
+    return {entry["id"]: entry for entry in entries}
+
+
+def refuse_bad_files(stack: Stack, relay: Relay, whole: bytes, folder: Path) -> None:
+    """Assert that a cut and a changed file are refused by line, with nothing changed."""
+    cut, changed = folder / "cut.jsonl", folder / "changed.jsonl"
+    cut.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
+    assert b'"tags":["city"]' in whole
+    changed.write_bytes(whole.replace(b'"tags":["city"]', b'"tags":["cite"]'))
+    for bad, reason in ((cut, "cut off"), (changed, "sha256")):
+        refused = strata(stack, "restore", str(bad))
+        assert refused.returncode == 1
+        assert "line " in refused.stderr
+        assert reason in refused.stderr
+    assert relay.entries() == []
+
+
 def test_fresh_gateway_goes_on_where_the_first_was_when_a_backup_is_restored(
     start_stack: StartStack, upstream: FakeUpstream, tmp_path: Path
 ) -> None:
-    """Hits, ages, ends, tags, policies with history and rejected pairs; bad files change nothing."""
+    """Hits, ages, ends, tags, policies, history, rejected pairs; bad files change nothing."""
     toml = upstream_toml(upstream.base_url)
     old, new = (start_stack(toml=toml, LOCAL__MODEL="none", ADMIN_KEY=KEY) for _ in range(2))
     one, two = (Relay(stack.url, {"x-strata-admin-key": KEY}) for stack in (old, new))
@@ -47,31 +70,21 @@ def test_fresh_gateway_goes_on_where_the_first_was_when_a_backup_is_restored(
     for budget in (0.02, 0.03):
         put = one.http.put(f"/admin/intents/{intent}", json={"budget": budget})
         assert put.status_code == 200, put.text
-    before = {entry["id"]: entry for entry in one.entries()}
+    before = stored(one)
     history = one.http.get(f"/admin/intents/{intent}/history").json()
 
     file = tmp_path / "all.jsonl.gz"
     done = strata(old, "backup", str(file))
     assert done.returncode == 0, done.stderr
     assert file.stat().st_mode & 0o077 == 0
-    lines = gzip.decompress(file.read_bytes()).splitlines(keepends=True)
-    cut, changed = tmp_path / "cut.jsonl", tmp_path / "changed.jsonl"
-    cut.write_bytes(b"".join(lines[:-1]))
-    changed.write_bytes(b"".join(lines).replace(b'"tags":["city"]', b'"tags":["town"]'))
-    for bad, reason in ((cut, "cut off"), (changed, "sha256")):
-        refused = strata(new, "restore", str(bad))
-        assert refused.returncode == 1
-        assert reason in refused.stderr
-        assert "line " in refused.stderr
-        assert two.entries() == []
-
+    refuse_bad_files(new, two, gzip.decompress(file.read_bytes()), tmp_path)
     for again in (False, True):
         done = strata(new, "restore", str(file), "--json")
         assert done.returncode == 0, done.stderr
         counts = json.loads(done.stdout)
         assert (counts["entries"], counts["expired"]) == (0 if again else len(before), 0)
         assert (counts["rows"] == 0) is again
-        assert {entry["id"]: entry for entry in two.entries()} == before
+        assert stored(two) == before
     assert two.http.get(f"/admin/intents/{intent}/history").json() == history
     assert two.http.get(f"/admin/intents/{intent}").json()["policy"]["budget"] == pytest.approx(
         0.03
