@@ -4,7 +4,7 @@ Names are fixed by the product's contract. Label values are bounded: models nobo
 intents nobody knows do not become series.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from prometheus_client import (
@@ -16,14 +16,9 @@ from prometheus_client import (
     generate_latest,
 )
 from prometheus_client.metrics import MetricWrapperBase
-from prometheus_client.metrics_core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    Metric,
-)
-from prometheus_client.registry import Collector
 
 from gateway.backends.upstream import ReplicaView
+from gateway.engine_metrics import EngineCollector
 from gateway.ledger import SPENT
 from gateway.record import RequestRecord
 from gateway.stats import MAX_TENANTS, OTHER, counted_as, tokens_saved, tokens_used
@@ -60,7 +55,7 @@ class Metrics:
         self._models: set[str] = set()
         self._tenants: set[str] = set()
         self._counters: dict[str, _Children[Counter]] = {}
-        self._engine = _EngineCollector()
+        self._engine = EngineCollector()
         self._registry.register(self._engine)
         ProcessCollector(registry=self._registry)
         self._requests = self._counter(
@@ -314,49 +309,3 @@ class _Children(Generic[M]):
             for sample in family.samples
             if not sample.name.endswith("_created")
         }
-
-
-class _EngineCollector(Collector):
-    """Turns the engine's own readings into series when they are scraped."""
-
-    def __init__(self) -> None:
-        self.stats: EngineStats | None = None
-
-    def collect(self) -> Iterator[Metric]:
-        stats = self.stats
-        if stats is None:
-            return
-        counters = {
-            ("strata_prefix_tokens", "Prompt tokens by their KV's source", "source"): (
-                stats.tokens_by_source
-            ),
-            ("strata_prefix_evictions", "Blocks pushed out of a tier", "tier"): (
-                stats.evictions_by_tier
-            ),
-            ("strata_prefix_failures", "Blocks a tier could not keep or give", "tier"): (
-                stats.failures_by_tier
-            ),
-            ("strata_prefix_broken", "KV files that were damaged or foreign", "tier"): (
-                stats.broken_by_tier
-            ),
-        }
-        for (name, text, label), values in counters.items():
-            yield _filled(CounterMetricFamily(name, text, labels=[label]), values)
-        gauges = {
-            ("strata_prefix_blocks", "KV blocks by state", "state"): stats.blocks_by_state,
-            ("strata_prefix_bytes", "KV bytes by tier", "tier"): stats.bytes_by_tier,
-        }
-        for (name, text, label), values in gauges.items():
-            yield _filled(GaugeMetricFamily(name, text, labels=[label]), values)
-        batch = "Tokens of the engine's last step"
-        yield GaugeMetricFamily("strata_engine_batch_tokens", batch, stats.batch_tokens)
-        yield GaugeMetricFamily("strata_engine_waiting", "Sequences waiting", stats.num_waiting)
-        yield GaugeMetricFamily("strata_engine_running", "Sequences running", stats.num_running)
-
-
-def _filled(
-    family: CounterMetricFamily | GaugeMetricFamily, values: Mapping[str, int]
-) -> CounterMetricFamily | GaugeMetricFamily:
-    for label, value in values.items():
-        family.add_metric([label], value)
-    return family

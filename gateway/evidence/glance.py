@@ -8,7 +8,6 @@ from gateway.evidence.recorded import ReasonRow
 class Glance(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a `RecordedRequest` that is read by thousands; fields as there."""
 
-    id: str
     at: float
     tenant: str
     route: str

@@ -5,8 +5,8 @@ usage: python -m tests.bench.bench_semantic [--sets FOLDER] [--embedder FOLDER] 
 
 Each pair is judged as if its first text were stored and its second asked. Thresholds are those that
 let 1, 2 and 5% of the traps of authored groups pass that were neither trained on nor calibrated
-with, beside the default ones. Intervals: Clopper-Pearson, 95%. Labels of Quora, LCQMC and PAWS-X
-are noisy: read their wrong shares as upper bounds.
+with, beside those a gateway begins with for these budgets. Intervals: Clopper-Pearson, 95%. Labels
+of Quora, LCQMC and PAWS-X are noisy: read their wrong shares as upper bounds.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from semantic_layer import (
     CacheQuery,
     MemoryResponseStore,
     MemoryVectorIndex,
+    PooledThresholds,
     Scorer,
     SemanticCache,
     ThreadedEmbedder,
@@ -101,12 +102,15 @@ def line(name: str, at: str, rows: list[Scored], thresholds: list[float]) -> Lin
     )
 
 
-def lines_of(name: str, rows: list[Scored], cuts: dict[float, float]) -> list[Line]:
-    """Return a set's lines: at the fitted thresholds and at the default ones."""
-    usual = Thresholds()
+def lines_of(
+    name: str, rows: list[Scored], cuts: dict[float, float], by_budget: dict[float, Thresholds]
+) -> list[Line]:
+    """Return a set's lines: at the fitted thresholds and at those a gateway begins with."""
+    intents = [detect_intent(row.pair.other) for row in rows]
+    begun = {f"budget {w:.0%}": map(own.of, intents) for w, own in by_budget.items()}
     return [
         *(line(name, f"≤{w:.0%}", rows, [cut] * len(rows)) for w, cut in cuts.items()),
-        line(name, "default", rows, [usual.of(detect_intent(r.pair.other)) for r in rows]),
+        *(line(name, label, rows, list(thresholds)) for label, thresholds in begun.items()),
     ]
 
 
@@ -161,7 +165,9 @@ async def measure(options: argparse.Namespace) -> None:
     judge = Judge(scorer, encoder.knows_word, _unhurried(verifier))
     fitted = await scored(fitted_sets(), judge, encoder)
     cuts = {share: threshold_at(fitted, share) for share in SHARES}
-    lines = lines_of("authored, held out", fitted, cuts)
+    pooled = PooledThresholds.matching(judge.fingerprint)
+    by_budget = {share: Thresholds.within(share, pooled=pooled) for share in SHARES}
+    lines = lines_of("authored, held out", fitted, cuts, by_budget)
     sets = {
         "authored, crossed": crossed_sets(options.most),
         **measured_sets(options.sets, options.most),
@@ -169,7 +175,7 @@ async def measure(options: argparse.Namespace) -> None:
     _say(options, "thresholds:", {f"{share:.0%}": round(cut, 4) for share, cut in cuts.items()})
     _say(options, *lines)
     for name, pairs in sets.items():
-        found = lines_of(name, await scored(pairs, judge, encoder), cuts)
+        found = lines_of(name, await scored(pairs, judge, encoder), cuts, by_budget)
         _say(options, *found)
         lines += found
     texts = list(dict.fromkeys(each.pair.one for each in sets["quora_held_out"]))

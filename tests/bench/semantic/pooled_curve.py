@@ -39,7 +39,7 @@ from tests.bench.semantic.curves import Kinded, Scored, fitted_sets, scored
 
 BUDGETS = (0.01, 0.02, 0.05)
 TRAPS_IN_TRAFFIC = 0.1  # of questions near a stored one
-LEAST = 0.5  # no default threshold is lower: below, a trap is the likelier
+LEAST = 0.8  # of `REFERENCE`; from .5 on, 13% of PAWS-X' and of swapped questions passed
 MOST_BUDGET = 0.2
 STATEMENT = (
     "Fitted by tests/bench/semantic/pooled_curve.py on authored questions (Apache-2.0) that the "
