@@ -6,6 +6,7 @@ process, so nothing of a process that died can reach its successor.
 
 import asyncio
 import contextlib
+import logging
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
@@ -34,6 +35,8 @@ from prefix_layer.messages import (
     Warm,
     Warmed,
 )
+
+log = logging.getLogger("strata.engine")
 
 EngineState = Literal["starting", "ready", "restarting", "failed", "closed"]
 
@@ -220,6 +223,8 @@ class EngineClient:
     def _become(self, state: EngineState, detail: str, ready: Ready | None = None) -> None:
         if self.state == "closed":
             return
+        if state in {"restarting", "failed"} and state != self.state:
+            log.warning("engine is %s: %s", state, detail)
         self.state, self.detail, self.ready = state, detail, ready
         if state in {"ready", "failed", "closed"}:
             self._settled.set()

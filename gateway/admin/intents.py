@@ -152,7 +152,8 @@ def intent_view(parts: Parts, name: str) -> IntentView:
     evidence, thresholds = parts.evidence, parts.cache.thresholds
     policy = evidence.intents.policy(name) or IntentPolicy()
     found = evidence.tuner.calibration.intents.get(name)
-    source = "prior" if found is None else found.source
+    was_manual = found is not None and found.source == "manual"  # until labels are read again
+    source = "prior" if found is None or was_manual else found.source
     return IntentView(
         name=name,
         mode=policy.mode,

@@ -6,7 +6,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
 
-from gateway.dashboard.words import FILTERS
+from gateway.dashboard.words import FILTERS, visible
 
 FOLDER = Path(__file__).with_name("templates")
 
@@ -17,6 +17,7 @@ def environment() -> Environment:
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=visible,
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=["jinja2.ext.do"],

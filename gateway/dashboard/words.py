@@ -10,8 +10,24 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 NONE = "–"
+_CONTROLS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C)
+_DIRECTION = {
+    point: f"\N{MATHEMATICAL LEFT ANGLE BRACKET}U+{point:04X}\N{MATHEMATICAL RIGHT ANGLE BRACKET}"
+    for point in _CONTROLS
+}
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e4, "k"))
 _BYTES = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def visible(value: Any) -> Any:
+    """Return a text with controls of direction written out: they would turn round what follows.
+
+    Source: Unicode Technical Report 36, Bidirectional Text Spoofing.
+    """
+    if not isinstance(value, str):
+        return value
+    shown = value.translate(_DIRECTION)
+    return Markup(shown) if isinstance(value, Markup) else shown  # noqa: S704 as escaped as before
 
 
 def number(value: float | None) -> str:

@@ -85,11 +85,11 @@ def test_work_ends_when_a_client_leaves(served: Served, named_client: Named, mod
     text = f"Tell an endless story about rivers to {name}."
     assert client.leave(model, text)
     if model == REMOTE:
-        assert served.upstream.left_early.acquire(timeout=10)
+        assert served.upstream.left_early.acquire(timeout=30)
         return
 
     def idle() -> bool:
         stats = served.stack.client.http.get("/admin/prefix/stats").json()
         return stats["running"] == 0 and stats["waiting"] == 0
 
-    until(idle, limit_s=10, what="the engine is idle")
+    until(idle, limit_s=30, what="the engine is idle")

@@ -103,3 +103,10 @@ def test_language_is_the_first_known_of_query_cookie_and_browser(
 ) -> None:
     """A choice wins over what the browser sends."""
     assert language_of(asked, kept, accepted) == expected
+
+
+def test_controls_of_direction_are_written_out() -> None:
+    """A text cannot turn round what stands behind it, escaped or not (field case O03)."""
+    page = environment().from_string("{{ x }}|{{ x|stored }}|{{ n }}")
+    shown = page.render(x="a\u202eb<\u2066", n=3, masked=False)
+    assert shown == "a⟨U+202E⟩b&lt;⟨U+2066⟩|a⟨U+202E⟩b&lt;⟨U+2066⟩|3"

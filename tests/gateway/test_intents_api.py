@@ -59,10 +59,13 @@ async def test_policy_is_in_force_when_it_was_put(
     assert shown["threshold"] == pytest.approx(0.90)
 
 
-async def test_intent_is_as_before_when_its_policy_is_deleted(client: httpx.AsyncClient) -> None:
-    """Deleting twice is no mistake."""
+async def test_intent_is_as_before_when_its_policy_is_deleted(
+    client: httpx.AsyncClient, gateway: MemoryGateway
+) -> None:
+    """Deleting twice is no mistake, and labels read meanwhile leave nothing behind."""
     before = (await client.get(ONE)).json()
     await put(client, {"threshold": 0.2})
+    await gateway.parts.evidence.trainer.learn()
     for _ in range(2):
         response = await client.delete(ONE)
         assert response.status_code == 200

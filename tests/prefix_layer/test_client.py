@@ -84,7 +84,9 @@ async def test_request_fails_with_its_code_when_the_engine_refuses(client: Engin
     assert caught.value.code == "kv_exhausted"
 
 
-async def test_work_fails_and_the_engine_restarts_when_it_is_killed(client: EngineClient) -> None:
+async def test_work_fails_and_the_engine_restarts_when_it_is_killed(
+    client: EngineClient, caplog: pytest.LogCaptureFixture
+) -> None:
     """A kill -9 fails what is in flight with a clear code; the next request works."""
     before = client.ready
     old = client.pid
@@ -101,6 +103,7 @@ async def test_work_fails_and_the_engine_restarts_when_it_is_killed(client: Engi
     assert ready.model_fingerprint == before.model_fingerprint
     assert client.pid != old
     assert await ids(client, generate("a", 4, max_tokens=2)) == [4, 4]
+    assert "engine is restarting" in caplog.text
 
 
 async def test_engine_restarts_each_time_when_requests_kill_it(client: EngineClient) -> None:

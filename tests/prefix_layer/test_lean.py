@@ -9,7 +9,7 @@ import torch
 import transformers as tf
 from transformers import AutoModelForCausalLM
 
-from prefix_layer import engine as engine_module
+from prefix_layer import engine_parts
 from prefix_layer import lean as lean_module
 from prefix_layer.lean import LeanLayer
 from prefix_layer.narrow import load_kernel
@@ -94,7 +94,7 @@ def test_text_is_the_same_when_there_is_no_compiler(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the kernel everything runs on torch's operators."""
-    monkeypatch.setattr(engine_module, "load_kernel", lambda: None)
+    monkeypatch.setattr(engine_parts, "load_kernel", lambda: None)
     engine = make_engine(folder)
     assert not is_lean(engine)
     reference, prompt = load_reference(folder), prompt_of(20, 3)

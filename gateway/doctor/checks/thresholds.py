@@ -9,6 +9,7 @@ from gateway.doctor.snapshot import Intent, Snapshot
 CHECK = "thresholds"
 LEAST_SERVED = 20
 FEW_LABELS = 50
+ENOUGH_TO_BLAME = 8  # labels; one mistaken click blames nobody
 
 
 def check_thresholds(seen: Snapshot) -> list[Finding]:
@@ -25,7 +26,7 @@ def _intent(seen: Snapshot, intent: Intent) -> Iterator[Finding]:
         return
     if intent.drifted:
         yield _drifted(intent)
-    if intent.labels and intent.low > intent.budget:
+    if intent.labels >= ENOUGH_TO_BLAME and intent.low > intent.budget:
         yield _over(intent)
     elif intent.served >= LEAST_SERVED and intent.labels < FEW_LABELS:
         yield _unproven(seen, intent)

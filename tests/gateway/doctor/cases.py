@@ -70,6 +70,7 @@ def proven(**more: Any) -> Intent:
 SOUND: list[tuple[Check, dict[str, Any]]] = [
     (check_thresholds, {"intents": [proven()]}),
     (check_thresholds, {"intents": [intent(served=3)]}),
+    (check_thresholds, {"intents": [intent(served=3, labels=1, wrong=1, low=0.01, high=1.0)]}),
     (check_thresholds, {"intents": [proven(mode="off", wrong=600, low=0.9, high=1.0)]}),
     (check_hit_shares, {"traffic": generations(80)}),
     (
