@@ -3,11 +3,11 @@
 from gateway.evidence.evidence import Evidence, EvidencePolicy
 from gateway.evidence.experiments import Experiment, State
 from gateway.evidence.feedback import FeedbackResult, Judged, Person
-from gateway.evidence.glance import Glance
+from gateway.evidence.glance import Glance, ReasonRow
 from gateway.evidence.intents import VersionConflict
 from gateway.evidence.journal_copy import JournalRow
 from gateway.evidence.playback import Playback
-from gateway.evidence.recorded import ReasonRow, RecordedRequest
+from gateway.evidence.recorded import RecordedRequest
 from gateway.evidence.review import ReviewItem
 from gateway.evidence.trainer import ALL
 

@@ -2,12 +2,22 @@
 
 import msgspec
 
-from gateway.evidence.recorded import ReasonRow
+
+class ReasonRow(msgspec.Struct, frozen=True):
+    """One check of a decision."""
+
+    check: str
+    verdict: str
+    detail: str = ""
 
 
 class Glance(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a `RecordedRequest` that is read by thousands; fields as there."""
+    """What is read of thousands of recorded requests. ``at`` is Unix seconds, of its end.
 
+    ``entry`` is what answered it, or what its answer was stored as.
+    """
+
+    id: str
     at: float
     tenant: str
     route: str

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.evidence.glance import Glance, ReasonRow
 from gateway.record import RequestRecord
 from gateway.stats import counted_as
 from semantic_layer import Candidate, Reason, rejection_id
@@ -12,14 +13,6 @@ from semantic_layer import Candidate, Reason, rejection_id
 MAX_CHARS = 2000
 MAX_CANDIDATES = 5
 _ELLIPSIS = "…"
-
-
-class ReasonRow(msgspec.Struct, frozen=True):
-    """One check of a decision."""
-
-    check: str
-    verdict: str
-    detail: str = ""
 
 
 class CandidateRow(msgspec.Struct, frozen=True):
@@ -33,39 +26,17 @@ class CandidateRow(msgspec.Struct, frozen=True):
     reasons: list[ReasonRow] = []
 
 
-class RecordedRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One recorded request. ``at`` is Unix seconds, of its end.
+class RecordedRequest(Glance, frozen=True, kw_only=True, omit_defaults=True):
+    """One recorded request, whole. Texts are cut after `MAX_CHARS`."""
 
-    ``entry`` is what answered it, or what its answer was stored as. Texts are cut after
-    `MAX_CHARS`.
-    """
-
-    id: str
-    at: float
-    tenant: str
-    route: str
-    model: str
-    outcome: str
-    seconds: float
-    namespace: str = ""
-    intent: str | None = None
     ttft_s: float | None = None
-    prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    cached_tokens: int | None = None
-    coalesced: bool = False
     stand_in: str | None = None
-    entry: str | None = None
-    threshold: float | None = None
-    score: float | None = None
     similarity: float | None = None
     scorer: str = ""
     arm: str | None = None
-    reasons: list[ReasonRow] = []
-    candidates: list[CandidateRow] = []
-    question: str = ""
+    candidates: list[CandidateRow] = msgspec.field(default_factory=list)
     stored_question: str = ""
-    answer: str = ""
 
     @property
     def key(self) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from gateway.evidence.glance import ReasonRow
 from gateway.evidence.playback import best_open
-from gateway.evidence.recorded import CandidateRow, ReasonRow, RecordedRequest
+from gateway.evidence.recorded import CandidateRow, RecordedRequest
 from gateway.evidence.request_log import RequestLog
 from semantic_layer import Label, SemanticCache
 

@@ -8,7 +8,7 @@ import httpx
 from tests.contract.client import until
 from tests.contract.conftest import Relay, StartStack
 from tests.contract.stack import Stack, upstream_toml
-from tests.fakes.upstream import DONE, Answer, FakeUpstream, Gate, chunk, echo, usage_chunk
+from tests.fakes.upstream import DONE, Answer, FakeUpstream, Gate, chunk, echo, in_two_parts
 
 ASKED = "Tell me a long one."
 
@@ -23,25 +23,22 @@ def ready(stack: Stack) -> httpx.Response:
     return httpx.get(f"{stack.url}/health/ready", trust_env=False)
 
 
+def relaying(start_stack: StartStack, upstream: FakeUpstream, drain_s: str) -> Stack:
+    return start_stack(
+        toml=upstream_toml(upstream.base_url),
+        LOCAL__MODEL="none",
+        SEMANTIC__ENABLED="false",
+        DRAIN_S=drain_s,
+    )
+
+
 def test_a_stream_is_whole_and_stored_when_a_stop_signal_comes_meanwhile(
     start_stack: StartStack, upstream: FakeUpstream, clients: Callable[..., Relay]
 ) -> None:
     """Readiness is 503 at once, others are told to ask again, and the next start has the answer."""
     gate = Gate()
-    pieces = [
-        chunk({"role": "assistant", "content": "first "}),
-        gate,
-        chunk({"content": "last"}, finish="stop"),
-        usage_chunk(),
-        DONE,
-    ]
-    upstream.script = lambda call: Answer(pieces)
-    stack = start_stack(
-        toml=upstream_toml(upstream.base_url),
-        LOCAL__MODEL="none",
-        SEMANTIC__ENABLED="false",
-        DRAIN_S="60",
-    )
+    upstream.script = lambda call: in_two_parts(gate)
+    stack = relaying(start_stack, upstream, drain_s="60")
     caller = clients(stack, Relay)
     with caller.opened(ASKED) as response:
         lines = response.iter_lines()
@@ -74,12 +71,7 @@ def test_a_stream_is_cut_at_once_when_a_second_signal_comes(
     """An operator in a hurry does not wait for the drain time."""
     gate = Gate()
     upstream.script = lambda call: Answer([chunk({"content": "first "}), gate, DONE])
-    stack = start_stack(
-        toml=upstream_toml(upstream.base_url),
-        LOCAL__MODEL="none",
-        SEMANTIC__ENABLED="false",
-        DRAIN_S="600",
-    )
+    stack = relaying(start_stack, upstream, drain_s="600")
     caller = clients(stack, Relay)
     with caller.opened(ASKED) as response:
         lines = response.iter_lines()

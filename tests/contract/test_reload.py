@@ -10,7 +10,7 @@ import pytest
 from tests.contract.client import until
 from tests.contract.conftest import Relay
 from tests.contract.stack import Stack, serving, upstream_toml
-from tests.fakes.upstream import DONE, Answer, FakeUpstream, Gate, chunk, echo, usage_chunk
+from tests.fakes.upstream import FakeUpstream, Gate, echo, in_two_parts
 
 HELD = '[local]\nmodel = "none"\n'
 
@@ -54,14 +54,7 @@ def test_a_stream_ends_where_it_began_when_its_upstream_is_replaced(
 ) -> None:
     """The running stream is whole, the next request goes to the new address, and back again."""
     gate = Gate()
-    pieces = [
-        chunk({"role": "assistant", "content": "first "}),
-        gate,
-        chunk({"content": "last"}, finish="stop"),
-        usage_chunk(),
-        DONE,
-    ]
-    upstream.script = lambda call: Answer(pieces)
+    upstream.script = lambda call: in_two_parts(gate)
     other.script = echo
     with caller.opened("Tell me.", headers={"cache-control": "no-store"}) as response:
         lines = response.iter_lines()

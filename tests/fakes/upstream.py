@@ -95,6 +95,15 @@ def streamed(texts: Sequence[str], *, finish: str = "stop") -> list[bytes]:
     ]
 
 
+def in_two_parts(gate: "Gate") -> Answer:
+    """Return a streamed answer, "first last", whose second word waits at the gate."""
+    first, last = (
+        chunk({"role": "assistant", "content": "first "}),
+        chunk({"content": "last"}, finish="stop"),
+    )
+    return Answer([first, gate, last, usage_chunk(), DONE])
+
+
 def whole(text: str, *, finish: str = "stop", **message: Any) -> Answer:
     """Return a complete answer that is no stream."""
     body = {

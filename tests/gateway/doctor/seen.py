@@ -91,7 +91,9 @@ def replica(state: str = "ready", url: str = "http://one/v1") -> ReplicaView:
 
 def glance(at: float, outcome: str = "miss", **more: Any) -> Glance:
     sound = {"tenant": "public", "route": "/v1/chat/completions", "model": MODEL, "seconds": 1.0}
-    return Glance(**{"at": at, "outcome": outcome, "intent": "factual", **sound, **more})
+    return Glance(
+        **{"id": f"req-{at}", "at": at, "outcome": outcome, "intent": "factual", **sound, **more}
+    )
 
 
 def skipping(check: str, detail: str = "", *, num: int, of: int, outcome: str = "miss") -> Traffic:
