@@ -6,6 +6,8 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig
 
+from prefix_layer.engine import Engine
+from tests.prefix_layer.driving import make_engine
 from tests.prefix_layer.tiny import write_tiny
 
 
@@ -35,3 +37,13 @@ def byte_llama(make_tiny: Callable[..., Path]) -> Path:
     tokenizer.add_special_tokens([AddedToken(name, special=True) for name in names[:3]])
     tokenizer.save(str(folder / "tokenizer.json"))
     return folder
+
+
+@pytest.fixture
+def engine(tiny_llama: Path) -> Engine:
+    return make_engine(tiny_llama)
+
+
+@pytest.fixture
+def cold_engine(tiny_llama: Path) -> Engine:
+    return make_engine(tiny_llama, prefix_caching=False)

@@ -1,5 +1,6 @@
 """Drives an engine step by step in tests, with its invariants checked after every step."""
 
+import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,10 @@ class Answer:
     finish_reason: str | None = None
     num_cached_tokens: int = 0
     failed: Failed | None = None
+
+
+def tokens(count: int, seed: int = 0) -> list[int]:
+    return random.Random(seed).choices(range(3, 320), k=count)
 
 
 def make_engine(model_path: Path, **settings: Any) -> Engine:

@@ -1,6 +1,5 @@
 """Whole engine over a tiny random model: sharing, concurrency, ends, failures."""
 
-import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,28 +16,15 @@ from tests.prefix_layer.driving import (
     next_logits,
     reference_greedy,
     solo,
+    tokens,
 )
 
 BLOCK_SIZE = 4
 
 
-def tokens(count: int, seed: int = 0) -> list[int]:
-    return random.Random(seed).choices(range(3, 320), k=count)
-
-
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Compare slots nobody wrote too, in which anything may stand, NaN as well."""
     return torch.equal(a.view(torch.int32), b.view(torch.int32))
-
-
-@pytest.fixture
-def engine(tiny_llama: Path) -> Engine:
-    return make_engine(tiny_llama)
-
-
-@pytest.fixture
-def cold_engine(tiny_llama: Path) -> Engine:
-    return make_engine(tiny_llama, prefix_caching=False)
 
 
 def test_generated_tokens_are_cached_when_a_chat_goes_on(engine: Engine) -> None:

@@ -14,23 +14,10 @@ from tests.prefix_layer.driving import (
     make_engine,
     record,
     solo,
+    tokens,
 )
 
 BLOCK_SIZE = 4
-
-
-def tokens(count: int, seed: int = 0) -> list[int]:
-    return random.Random(seed).choices(range(3, 320), k=count)
-
-
-@pytest.fixture
-def engine(tiny_llama: Path) -> Engine:
-    return make_engine(tiny_llama)
-
-
-@pytest.fixture
-def cold_engine(tiny_llama: Path) -> Engine:
-    return make_engine(tiny_llama, prefix_caching=False)
 
 
 def test_text_is_whole_when_sequences_are_preempted(tiny_llama: Path, cold_engine: Engine) -> None:
