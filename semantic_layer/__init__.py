@@ -5,6 +5,7 @@ from semantic_layer.binomial import interval
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
 from semantic_layer.calibration import (
+    LEAST_AGAINST,
     Budgets,
     Calibration,
     IntentCalibration,
@@ -109,6 +110,7 @@ from semantic_layer.walk import proves_once
 __all__ = [
     "INTENTS",
     "LABELS",
+    "LEAST_AGAINST",
     "MAX_PER_INTENT",
     "MAX_REJECTIONS",
     "PRIORS",

@@ -22,7 +22,7 @@ from semantic_layer.walk import Proves, grid, lowest_within, proves_always
 
 ALPHA = 0.05
 ThresholdSource = Literal["manual", "own", "pooled", "tightened", "prior"]
-_LEAST_AGAINST = 8  # labels that tighten a threshold at least: no single verdict does
+LEAST_AGAINST = 8  # labels that tighten a threshold at least: no single verdict does
 _MOST_OF_ANOTHER = 200.0  # labels that another intent's count as, however many there are
 
 
@@ -181,7 +181,7 @@ def _uncontradicted(sample: Sample, threshold: float, budget: float) -> float:
     """Return the lowest threshold from here up that labels do not prove to be too low."""
     for stricter in (threshold, *(t for t in grid()[::-1] if t > threshold)):
         served = sample.served_at(stricter)
-        if len(served) < _LEAST_AGAINST:
+        if len(served) < LEAST_AGAINST:
             return float(stricter)
         if betting.log_wealth_above(served.draws(), budget) < -math.log(ALPHA):
             return float(stricter)

@@ -13,6 +13,7 @@ from gateway.dashboard.page import page
 from gateway.dashboard.words import clock, short
 from gateway.errors import BadRequest
 from gateway.series import Span
+from semantic_layer import LEAST_AGAINST
 
 OUTCOMES = ("exact", "semantic", "miss", "bypass", "error", "aborted", "rejected")
 PERIODS = {"60": 1, "360": 6, "1440": 24}  # minutes, and how many of them make one bar
@@ -27,6 +28,7 @@ async def overview(request: Request[Any, Any, Any]) -> Template:
     if minutes not in PERIODS:
         raise BadRequest(f"minutes: expected one of {', '.join(PERIODS)}", param="minutes")
     stats = await traffic_view(parts)
+    wrong, budget = stats["wrong_hits"].get("all"), parts.settings.semantic.wrong_hit_budget
     spans = series_view(parts, int(minutes), PERIODS[minutes]).spans
     seen = [kind for kind in OUTCOMES if any(kind in span.outcomes for span in spans)]
     return page(
@@ -35,9 +37,10 @@ async def overview(request: Request[Any, Any, Any]) -> Template:
         active="overview",
         live=4,
         stats=stats,
-        wrong=stats["wrong_hits"].get("all"),
+        wrong=wrong,
+        is_beyond=wrong is not None and wrong["labels"] >= LEAST_AGAINST and wrong["low"] > budget,
         by_intent={k: v for k, v in stats["wrong_hits"].items() if k != "all"},
-        budget=parts.settings.semantic.wrong_hit_budget,
+        budget=budget,
         spans=[span for span in spans if span.outcomes],
         seen=seen,
         traffic=_traffic(spans, seen),

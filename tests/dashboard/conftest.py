@@ -13,11 +13,6 @@ from tests.contract.stack import serving, upstream_toml
 from tests.dashboard.house import KEY, WIDE, House, OpenContext, signed_in
 from tests.fakes.upstream import FakeUpstream
 
-PRICES = """[upstreams.prices.stub-model]
-input_per_million = 1.0
-output_per_million = 2.0
-"""
-
 
 @pytest.fixture(scope="session")
 def house(

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from gateway.doctor.figures import counted, percent
 from gateway.doctor.finding import Finding
 from gateway.doctor.snapshot import Intent, Snapshot
+from semantic_layer import LEAST_AGAINST
 
 CHECK = "thresholds"
 LEAST_SERVED = 20
 FEW_LABELS = 50
-ENOUGH_TO_BLAME = 8  # labels; one mistaken click blames nobody
 
 
 def check_thresholds(seen: Snapshot) -> list[Finding]:
@@ -26,7 +26,7 @@ def _intent(seen: Snapshot, intent: Intent) -> Iterator[Finding]:
         return
     if intent.drifted:
         yield _drifted(intent)
-    if intent.labels >= ENOUGH_TO_BLAME and intent.low > intent.budget:
+    if intent.labels >= LEAST_AGAINST and intent.low > intent.budget:
         yield _over(intent)
     elif intent.served >= LEAST_SERVED and intent.labels < FEW_LABELS:
         yield _unproven(seen, intent)
