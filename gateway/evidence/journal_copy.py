@@ -7,7 +7,13 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from gateway.evidence.experiments import EXPERIMENTS, MAX_EXPERIMENTS, MAX_GATEWAYS, TALLIES
-from gateway.evidence.intents import CHANGES, INTENTS, MAX_CHANGES, MAX_INTENTS
+from gateway.evidence.intents import (
+    CHANGES,
+    INTENTS,
+    MAX_CHANGES,
+    MAX_INTENTS,
+    from_another_store,
+)
 from gateway.evidence.request_log import REQUESTS, RequestLog
 from semantic_layer import LABELS, MAX_PER_INTENT, MAX_REJECTIONS, REJECTIONS, Journal
 
@@ -78,6 +84,8 @@ class JournalCopy:
             for (row_id, data), row in zip(rows.items(), held, strict=True)
             if row is None
         }
+        if name == CHANGES:
+            fresh = {row_id: from_another_store(data) for row_id, data in fresh.items()}
         if fresh:
             await self._journal.put(name, fresh, most=most)
         return len(fresh)
