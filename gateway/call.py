@@ -19,7 +19,8 @@ OnRecord = Callable[[RequestRecord], None]
 class Call:
     """One validated request; ``body`` is its JSON without ``strata``, ``api`` names its shape.
 
-    ``headers`` are those that some upstream relays, by lower-case name.
+    ``headers`` are those that some upstream relays, by lower-case name. ``num_bytes`` is the size
+    of the body as it came, 0 where nobody knows it.
     """
 
     request_id: str
@@ -31,6 +32,7 @@ class Call:
     namespace: str = ""
     api: str = "chat"
     headers: Mapping[str, str] = field(default_factory=dict)
+    num_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

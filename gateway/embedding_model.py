@@ -4,7 +4,10 @@ import asyncio
 from hashlib import blake2b
 from pathlib import Path
 
+from gateway.hub import check_library_model
 from semantic_layer import ThreadedEmbedder, load_encoder
+
+_OWNER = "sentence-transformers"  # of models with a short name
 
 
 class EmbeddingModel:
@@ -20,10 +23,11 @@ class EmbeddingModel:
         """Return the model, loading it first if need be.
 
         Raises:
-            EmbedderFailed: there is no such model, or it does not load.
+            ModelNotHere, EmbedderFailed: there is no such model, or it does not load.
         """
         async with self._lock:
             if self._embedder is None:
+                await asyncio.to_thread(check_library_model, str(self._name), _OWNER)
                 encoder = await asyncio.to_thread(load_encoder, self._name, device=self._device)
                 self._embedder = ThreadedEmbedder(encoder)
             return self._embedder

@@ -34,6 +34,7 @@ def engine_config(settings: Settings, folder: Path) -> EngineConfig:
         dtype=local.dtype,
         device=local.device,
         weights=local.weights,
+        precision=local.precision,
         block_size=local.block_size,
         kv_tokens=local.kv_tokens,
         max_batch_tokens=local.max_batch_tokens,

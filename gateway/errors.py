@@ -10,6 +10,7 @@ StrataError
 ├── PreconditionFailed    412  what a condition names was changed meanwhile
 ├── RateLimited           429  a rate, budget or concurrency limit of the tenant
 ├── NotCached             504  only-if-cached and nothing stored
+├── Stopping              503  the gateway stops; another one, or the next, will answer
 └── BackendError          502  what generates failed
     ├── BackendUnavailable 503 not started, restarting or breaker open
     ├── BackendTimeout    504
@@ -17,7 +18,10 @@ StrataError
     └── UpstreamStatus    as given by the upstream, body relayed
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gateway.call import CacheReport
 
 
 class StrataError(Exception):
@@ -116,11 +120,25 @@ class RateLimited(StrataError):
 
 
 class NotCached(StrataError):
-    """The caller allowed only a cached answer and there is none."""
+    """The caller allowed only a cached answer, and there is none; ``report`` is of the nearest."""
 
     status = 504
     kind = "invalid_request_error"
     code = "not_cached"
+
+    def __init__(self, message: str, report: "CacheReport | None" = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class Stopping(StrataError):
+    """The gateway stops before the answer is complete."""
+
+    status = 503
+    code = "stopping"
+
+    def __init__(self) -> None:
+        super().__init__("the gateway is stopping; ask again")
 
 
 class BackendError(StrataError):

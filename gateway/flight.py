@@ -5,6 +5,7 @@ The last one to leave aborts it. Knows no cache and no HTTP.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Self
@@ -30,6 +31,7 @@ class Flight:
         self._events: list[Event] = []
         self._places: dict[Listener, int] = {}
         self._ended = False
+        self.started_s = time.monotonic()
         self._error: Exception | None = None
         self._news = asyncio.Event()
         self._moved = asyncio.Event()
@@ -107,6 +109,11 @@ class Listener:
         self._left = False
         self._events = flight.listen(self)
 
+    @property
+    def age_s(self) -> float:
+        """How long ago the generation started."""
+        return time.monotonic() - self._flight.started_s
+
     def __aiter__(self) -> Self:
         return self
 
@@ -116,6 +123,10 @@ class Listener:
         except BaseException:
             self._leave()
             raise
+
+    def hears(self, flight: Flight) -> bool:
+        """Say whether it is this flight that it listens to."""
+        return self._flight is flight
 
     async def aclose(self) -> None:
         """Leave; idempotent."""
@@ -145,9 +156,11 @@ class FlightGroup:
         self._joinable: dict[str, Flight] = {}
         self._flying: set[Flight] = set()
 
-    def join(self, key: str) -> Listener | None:
-        """Listen to the flight of this key, if there is one."""
+    def join(self, key: str, besides: Listener | None = None) -> Listener | None:
+        """Listen to the flight of this key, if there is one other than ``besides`` listens to."""
         flight = self._joinable.get(key)
+        if flight is not None and besides is not None and besides.hears(flight):
+            return None
         return flight.join() if flight is not None else None
 
     def lead(self, key: str, source: Source) -> Listener:

@@ -1,11 +1,14 @@
 """Finds the folder of a model that is named instead of bundled; knows the hub's client."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from gateway.errors import StrataError
 
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+_LIBRARY_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)?")
+_LEAST = ("config.json",)
 _WANTED = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja", "**/config.json")
 
 
@@ -24,7 +27,26 @@ def find_model(name: str) -> Path:
         return folder
     if not _HUB_NAME.fullmatch(name):
         raise ModelNotHere(f"model {name!r}: no such folder, and not a hub name like owner/name")
-    return _download(name)
+    return _download(name, _WANTED)
+
+
+def check_library_model(name: str, owner: str) -> None:
+    """Ask for a model that sentence-transformers loads; a short name may be of ``owner``.
+
+    The library itself asks again and again where there is no network.
+
+    Raises:
+        ModelNotHere: it is no folder, not cached, and not to be had from the hub.
+    """
+    if Path(name).expanduser().exists() or not _LIBRARY_NAME.fullmatch(name):
+        return  # the library tells what is wrong with a folder
+    if "/" in name:
+        _download(name, _LEAST)
+        return
+    try:
+        _download(f"{owner}/{name}", _LEAST)
+    except ModelNotHere:
+        _download(name, _LEAST)
 
 
 def served_name(name: str) -> str:
@@ -33,12 +55,12 @@ def served_name(name: str) -> str:
     return folder.resolve().name if folder.is_dir() else name
 
 
-def _download(name: str) -> Path:
+def _download(name: str, wanted: Sequence[str]) -> Path:
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - slow to import, seldom needed
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
 
     try:
-        return Path(snapshot_download(name, allow_patterns=list(_WANTED)))
+        return Path(snapshot_download(name, allow_patterns=list(wanted)))
     except LocalEntryNotFoundError:
         raise ModelNotHere(f"model {name!r}: not cached, and the hub cannot be reached") from None
     except (HfHubHTTPError, OSError) as error:

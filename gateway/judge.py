@@ -32,6 +32,8 @@ _MOST_CHARACTERS = 4_000
 class JudgeVerifier:
     """Asks a model served here about each pair, all at once; see `semantic_layer.Verifier`."""
 
+    asks_model = True
+
     def __init__(self, backends: Backends, model: str) -> None:
         digest = blake2b(INSTRUCTIONS.encode(), digest_size=4).hexdigest()
         self.fingerprint = f"judge:{model}:{digest}"

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack
 
+from gateway.admin.session import Sessions
 from gateway.auth import KeyRing
 from gateway.backends.local import LocalBackend
 from gateway.backends.routing import Backends
@@ -38,7 +39,7 @@ from gateway.stores import (
 from gateway.traces import Traces, Untraced
 from gateway.upstream_pool import UpstreamPool
 from gateway.upstreams import fallbacks_of, relayed_headers
-from gateway.verifiers import open_verifier, pin_judge
+from gateway.verifiers import open_rewriter, open_verifier, pin_instructions
 from gateway.write_back import WriteBack
 from semantic_layer import (
     Embedder,
@@ -53,6 +54,7 @@ from semantic_layer import (
 
 SWEEP_EVERY_S = 60.0
 DRAIN_S = 1.0
+CANCEL_AGAIN_S = 0.5
 LOAD_TIMEOUT_S = 1800.0
 
 
@@ -97,6 +99,7 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
             policy=cache_policy(settings),
             scorer=await Scorer.matching(embedder) if embedder else None,
             verifier=await open_verifier(settings, backends),
+            rewriter=open_rewriter(settings, backends),
             thresholds=Thresholds.within(settings.semantic.wrong_hit_budget),
             detect=await _taught(settings, embedder, stack),
             observe=traces.observe(metrics.observe_lookup),
@@ -129,7 +132,7 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
             await engine.wait_ready(LOAD_TIMEOUT_S)
         local = next((b for b in served_here if isinstance(b, LocalBackend)), None)
         if local is not None:
-            await pin_judge(settings, local)
+            await pin_instructions(settings, local)
         if local is not None and settings.local.public_prefixes is not None:
             await warm_public(local, settings.local.public_prefixes, settings.layout)
 
@@ -176,6 +179,7 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
                 lambda: metrics.count_store_failure("responses"),
             ),
             evidence=evidence,
+            sessions=Sessions(records),
         )
 
 
@@ -212,8 +216,9 @@ async def _in_background(stack: AsyncExitStack, work: Coroutine[None, None, None
     task = asyncio.create_task(work)
 
     async def stop() -> None:
-        task.cancel()
-        await asyncio.wait([task])
+        while not task.done():  # a library may lose one cancellation on its way
+            task.cancel()
+            await asyncio.wait([task], timeout=CANCEL_AGAIN_S)
 
     stack.push_async_callback(stop)
 

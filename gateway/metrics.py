@@ -82,6 +82,9 @@ class Metrics:
         self._store_failures = self._counter(
             "strata_store_failures_total", "Calls of a cache part that failed", "store"
         )
+        self._rewrites = self._counter(
+            "strata_rewrites_total", "Last messages put by a rewriter, and whether used", "outcome"
+        )
         self._private = self._counter(
             "strata_private_answers_total", "Answers held back by what they hold", "kind"
         )
@@ -149,13 +152,16 @@ class Metrics:
             self._ttft_seconds(outcome).observe(record.ttft_s)
         for layer, count in tokens_saved(record).items():
             self._tokens_saved(layer).inc(count)
+        for reason in record.judgement.reasons:
+            if reason.check == "rewrite":
+                self._rewrites("used" if reason.verdict == "pass" else "unused").inc()
 
     def reject(self, route: str) -> None:
         """Count one request that was refused before the pipeline saw it."""
         self._requests(route, REJECTED, OTHER, NO_INTENT).inc()
 
     def observe_lookup(self, stage: str, seconds: float) -> None:
-        """Clock one stage of a look-up: exact, embed, search or verify."""
+        """Clock one stage of a look-up: exact, rewrite, embed, search or verify."""
         self._lookup_seconds(stage).observe(seconds)
 
     def count_store_failure(self, store: str) -> None:

@@ -40,6 +40,11 @@ class PairScorer:
         self._cache = cache
         self._num_pairs = 0
 
+    @property
+    def fingerprint(self) -> str:
+        """What changes whenever scores would."""
+        return self._cache.scorer
+
     async def score(self, stored: str, asked: str, intent: str | None = None) -> PairScore:
         """Return the score that the stored text's answer has for the asked one."""
         self._num_pairs += 1

@@ -124,8 +124,8 @@ class Pipeline:
         if found is None:
             raise ModelNotFound(f"the model {call.model!r} does not exist", param="model")
         if call.control.only_if_cached:
-            raise NotCached("no cached answer, and the request allows nothing else")
-        listener = self._listen(call, query, outcome, found, watch)
+            raise NotCached("no cached answer, and the request allows nothing else", watch.report)
+        listener = await self._listen(call, query, outcome, found, watch)
         return Reply(watch.report, await started(listener), watch)
 
     def _served(self, call: Call, hit: Hit, watch: Watch) -> None:
@@ -149,12 +149,12 @@ class Pipeline:
             if not isinstance(missed, Miss) or not missed.may_store:
                 return None
             quiet = Watch(call, lambda _: None)
-            return self._listen(replace(call, control=control), query, missed, found, quiet)
+            return await self._listen(replace(call, control=control), query, missed, found, quiet)
 
         if not call.control.no_store:
             self._refresher.start(entry_id, opened)
 
-    def _listen(
+    async def _listen(
         self,
         call: Call,
         query: CacheQuery,
@@ -169,7 +169,7 @@ class Pipeline:
             return self._flights.alone(generate)
         if call.control.no_cache:
             return self._flights.lead(outcome.key, generate)
-        joined = self._flights.join(outcome.key)
+        joined = await self._joined(query, call.control, outcome.key)
         if joined is not None:
             watch.coalesced()
             return joined
@@ -186,6 +186,14 @@ class Pipeline:
             outcome.key,
             lambda: herd.events(outcome.key, stored, generate, watch.coalesced),
         )
+
+    async def _joined(self, query: CacheQuery, control: CacheControl, key: str) -> Listener | None:
+        """Join an identical request's generation, unless its answer was withdrawn meanwhile."""
+        joined = self._flights.join(key)
+        if joined is None or not await self._cache.is_withdrawn(query, control, key, joined.age_s):
+            return joined
+        async with joined:
+            return self._flights.join(key, besides=joined)
 
     async def _generate(
         self,
@@ -245,6 +253,7 @@ def _query(call: Call, found: tuple[Backend, ModelInfo] | None) -> CacheQuery:
         model_fingerprint=found[1].fingerprint_with(call.headers) if found else UNKNOWN_FINGERPRINT,
         request=call.body,
         api=call.api,
+        num_bytes=call.num_bytes,
     )
 
 

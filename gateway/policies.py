@@ -21,6 +21,7 @@ def cache_policy(settings: Settings) -> CachePolicy:
         index_deadline_s=settings.qdrant.timeout_s,
         embed_deadline_s=settings.embedder.timeout_s,
         verify_deadline_s=settings.semantic.verifier_timeout_s,
+        rewrite_deadline_s=settings.semantic.rewriter_timeout_s,
     )
 
 
@@ -29,6 +30,7 @@ def evidence_policy(settings: Settings) -> EvidencePolicy:
     semantic, requests = settings.semantic, settings.requests
     return EvidencePolicy(
         budget=semantic.wrong_hit_budget,
+        start=semantic.start,
         shadow_share=semantic.shadow_share,
         gray_share=semantic.gray_share,
         most_per_minute=semantic.max_evidence_per_minute,

@@ -58,3 +58,8 @@ class RequestRecord:
     entry_id: str | None = None
     judgement: Judgement = field(default_factory=Judgement)
     spoken: Spoken | None = None
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether it ended well with nothing: only the cache was asked, and nothing was there."""
+        return self.end == "ok" and self.usage is None

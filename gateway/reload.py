@@ -16,13 +16,16 @@ from gateway.auth import check_exposure
 from gateway.errors import BadRequest
 from gateway.settings import Settings, SettingsError
 
-LIVE_SECTIONS = frozenset({"layout", "log", "requests"})
+LIVE_SECTIONS = frozenset({"dashboard", "layout", "log", "requests"})
 LIVE_KEYS = frozenset(
     {"admin_key", "api_keys_file", "max_body_bytes", "upstreams"}
     | {f"cache.{key}" for key in ("ttl_s", "stale_while_revalidate_s", "max_entries")}
     | {f"cache.{key}" for key in ("max_temperature", "responses_ttl_s", "replay_tokens_per_s")}
     | {f"semantic.{key}" for key in ("wrong_hit_budget", "shadow_share", "gray_share", "top_k")}
-    | {f"semantic.{key}" for key in ("max_evidence_per_minute", "evidence_judge", "intents")}
+    | {
+        f"semantic.{key}"
+        for key in ("max_evidence_per_minute", "evidence_judge", "intents", "start")
+    }
 )
 
 _log = structlog.get_logger(__name__)

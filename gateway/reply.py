@@ -44,6 +44,11 @@ class Reply:
         """What the answer cost, where that is known before it is read."""
         return self._source.usage if isinstance(self._source, Answer) else None
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether all of it can be given at once: it is stored, and played at no pace."""
+        return isinstance(self._source, Answer) and self._replay_tokens_per_s == 0
+
     async def events(self) -> AsyncIterator[Event]:
         """Give the events; closing early aborts the work nobody else listens to.
 

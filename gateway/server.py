@@ -5,7 +5,9 @@ Knows nothing of what the app does.
 
 import asyncio
 import contextlib
+import gc
 import json
+import resource
 import signal
 from collections.abc import Callable, Iterator
 
@@ -17,23 +19,20 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from gateway.address import numeric, url_of
+from gateway.api.errors import stopping_answer
+from gateway.closing_time import closing_within
 
-DRAIN_S = 2.0  # requests in flight may end within this
+CTRL_C_S = 2.0  # who presses Ctrl-C waits no longer than this for requests in flight
 CLOSE_S = 0.5  # then idle connections are closed within this
 CUT_S = 0.5  # and what is left is cut within this
+CLOSING_S = 15.0  # parts that take longer to close are left to end with the process
 BACKLOG = 1024
+MOST_CONNECTIONS = 16_384  # open at once, idle ones among them; more wait until one is closed
+MOST_FILES = 4 * MOST_CONNECTIONS  # a connection may ask an upstream, and Redis
 
 _PROBE_INTERVAL_S = 0.02
 _READY = "/health/ready"
 _PROBES = (_READY, "/health/live", "/metrics")
-_STOPPING = {
-    "error": {
-        "message": "the gateway is stopping; ask again",
-        "type": "server_error",
-        "param": None,
-        "code": "stopping",
-    }
-}
 
 
 class StartInterrupted(Exception):
@@ -41,7 +40,7 @@ class StartInterrupted(Exception):
 
 
 class InFlight:
-    """ASGI middleware that knows the requests in flight, so that stopping waits for or cuts them.
+    """ASGI middleware that knows the requests in flight, so that stopping waits for or ends them.
 
     While it drains, new requests get 503 and `/health/ready` says so; other probes go on.
     """
@@ -93,7 +92,7 @@ class InFlight:
             self._empty.set()
 
     def cut(self) -> None:
-        """End every request in flight; what was streamed so far stays incomplete."""
+        """Cancel every request in flight; one that can still say so tells its client."""
         self._is_cut = True
         for task in self._tasks:
             if task is not None:
@@ -103,7 +102,8 @@ class InFlight:
 class _StopSignals:
     """SIGINT and SIGTERM as events: the first asks to drain, the second to cut.
 
-    Until `started` is called they cancel the starting task instead.
+    ``is_hurried`` says that the first was SIGINT. Until `started` is called they cancel the
+    starting task instead.
     """
 
     def __init__(
@@ -112,6 +112,7 @@ class _StopSignals:
         self._on_hangup = on_hangup
         self.drain = asyncio.Event()
         self.cut = asyncio.Event()
+        self.is_hurried = False
         self._starting: asyncio.Task[None] | None = starting
 
     def started(self) -> None:
@@ -121,20 +122,24 @@ class _StopSignals:
         if self._starting is None:
             self._on_hangup()
 
-    def receive(self) -> None:
+    def receive(self, number: int) -> None:
+        if not self.drain.is_set():
+            self.is_hurried = number == signal.SIGINT
         if self._starting is not None:
             self._starting.cancel()
         (self.cut if self.drain.is_set() else self.drain).set()
 
 
 async def _refuse(send: Send, path: str) -> None:
-    body = {"status": "stopping"} if path == _READY else _STOPPING
+    status, body = stopping_answer(path)
+    if path == _READY:
+        body = {"status": "stopping"}
     headers = [
         (b"content-type", b"application/json"),
         (b"connection", b"close"),
         (b"retry-after", b"1"),
     ]
-    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send(
         {"type": "http.response.body", "body": json.dumps(body).encode(), "more_body": False}
     )
@@ -146,8 +151,9 @@ def run(
     port: int,
     on_listening: Callable[[str], None],
     *,
-    drain_s: float = DRAIN_S,
+    drain_s: float,
     on_hangup: Callable[[], None] = lambda: None,
+    closing_s: float = CLOSING_S,
 ) -> None:
     """Serve until SIGINT or SIGTERM, then drain, close the app's parts and return.
 
@@ -156,14 +162,25 @@ def run(
         host: name or address to listen on.
         port: a port that `free_port` gave.
         on_listening: called with the URL once connections are accepted.
-        drain_s: how long requests in flight may go on after the signal; a second one cuts them.
+        drain_s: how long requests in flight may go on after SIGTERM, and after SIGINT if that is
+            less than `CTRL_C_S`; a second signal ends them.
         on_hangup: called in the event loop for each SIGHUP once the gateway is ready.
+        closing_s: how long the app's parts may take to close; then the process ends, and says why.
 
     Raises:
         StartInterrupted: a signal came before that.
     """
+    _allow_files()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(app, host, port, on_listening, drain_s, on_hangup))
+        runner.run(_run(app, host, port, on_listening, drain_s, on_hangup, closing_s))
+
+
+def _allow_files() -> None:
+    """Let this process hold as many open files as the system grants it, enough for connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _run(
@@ -173,18 +190,34 @@ async def _run(
     on_listening: Callable[[str], None],
     drain_s: float,
     on_hangup: Callable[[], None],
+    closing_s: float,
 ) -> None:
     starting = asyncio.current_task()
     assert starting is not None
-    with _stop_signals(_StopSignals(starting, on_hangup)) as stop:
+    with (
+        _stop_signals(_StopSignals(starting, on_hangup)) as stop,
+        contextlib.ExitStack() as leaving,
+    ):
         try:
             async with app.lifespan():
                 stop.started()
+                spare_opened_parts()
                 await _serve(app, host, port, on_listening, stop, drain_s)
+                leaving.enter_context(closing_within(closing_s))
         except asyncio.CancelledError:
             raise StartInterrupted("stopped before it was ready") from None
         except ExceptionGroup as group:
             raise _only_one(group) from None
+
+
+def spare_opened_parts() -> None:
+    """Let the garbage collector look no more at what lives as long as the process.
+
+    Source: measured with the bundled models opened, 147 ms for a whole collection, during which
+    nobody is answered; 0.01 ms so.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _only_one(error: Exception) -> Exception:
@@ -209,6 +242,7 @@ async def _serve(
         port=port,
         interface=Interfaces.ASGINL,
         backlog=BACKLOG,
+        backpressure=MOST_CONNECTIONS,
         websockets=False,
         log_enabled=False,
     )
@@ -218,7 +252,8 @@ async def _serve(
     announcing.cancel()
     in_flight.drain()
     ends = [asyncio.create_task(ended()) for ended in (in_flight.empty, stop.cut.wait)]
-    await _first(serving, *ends, timeout_s=drain_s)
+    patience_s = min(drain_s, CTRL_C_S) if stop.is_hurried else drain_s
+    await _first(serving, *ends, timeout_s=patience_s)
     server.stop()  # type: ignore[no-untyped-call]
     if in_flight.is_empty:
         await _first(serving, asyncio.create_task(stop.cut.wait()), timeout_s=CLOSE_S)
@@ -251,7 +286,7 @@ async def _announce(host: str, port: int, on_listening: Callable[[str], None]) -
 def _stop_signals(stop: _StopSignals) -> Iterator[_StopSignals]:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.receive)
+        loop.add_signal_handler(number, stop.receive, number)
     loop.add_signal_handler(signal.SIGHUP, stop.hang_up)
     try:
         yield stop

@@ -96,6 +96,8 @@ class LocalSettings:
 
     KV that leaves the pool is kept in ``host_kv_bytes`` of memory and ``disk_kv_bytes`` of
     ``kv_dir``, which several engines may share; None is a folder in the data folder.
+    ``precision`` is that of float32 products on a CPU: ``high`` lets those of 4- and 8-bit weights
+    take 16 bits of an activation; ``auto`` does so where ``weights`` are int8.
     ``tool_parser`` is how the model writes tool calls; ``auto`` asks its chat template.
     ``kv_events`` is where routers hear of blocks: ``off``, a socket's path, or ``on`` for
     ``kv-events.sock`` in the data folder. ``public_prefixes`` is a file of chat requests, one a
@@ -106,6 +108,7 @@ class LocalSettings:
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device: Name = "auto"
     weights: Literal["auto", "int8"] = "auto"
+    precision: Literal["auto", "high", "highest"] = "auto"
     block_size: Annotated[int, msgspec.Meta(ge=1, le=512)] = 16
     kv_tokens: Count = 32768
     eviction: Literal["lru", "lfu", "fifo", "arc", "s3fifo", "adaptive"] = "adaptive"
@@ -127,9 +130,14 @@ class LocalSettings:
 class SemanticSettings:
     """Semantic layer; ``wrong_hit_budget`` bounds the wrong share among served hits.
 
+    Until labels prove a threshold within it, an intent begins with the one that was ``fitted`` on
+    written questions; with ``start = "proven"`` only texts in which rules find no difference are
+    served until then.
+
     ``verifier`` gives the probability of the same answer: ``bundled``, ``none`` (rules and
     similarity alone), ``judge:MODEL`` (a yes or no by a model served here), or a cross-encoder's
-    name or folder.
+    name or folder. ``rewriter`` is a model served here that puts a chat's last message so that it
+    needs nothing said before, or ``none``; slower than ``rewriter_timeout_s`` it is done without.
 
     To learn, ``shadow_share`` of semantic hits are answered afresh in the background and
     ``gray_share`` of near-misses compared with the answer that was generated, each at most
@@ -139,6 +147,7 @@ class SemanticSettings:
 
     enabled: bool = True
     wrong_hit_budget: Share = 0.01
+    start: Literal["fitted", "proven"] = "fitted"
     shadow_share: Share = 0.0
     gray_share: Share = 1.0
     max_evidence_per_minute: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 30
@@ -146,6 +155,8 @@ class SemanticSettings:
     top_k: Annotated[int, msgspec.Meta(ge=5, le=100)] = 8
     verifier: Name = "bundled"
     verifier_timeout_s: Seconds = 1.0
+    rewriter: Name = "none"
+    rewriter_timeout_s: Seconds = 2.0
     intents: list[IntentSettings] = field(default_factory=list)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -63,7 +64,7 @@ class Settings:
     admin_key: str | None = None
     api_keys_file: Path | None = None
     max_body_bytes: Count = 16 << 20
-    drain_s: DrainSeconds = 2.0
+    drain_s: DrainSeconds = 30.0
     redis: RedisSettings = field(default_factory=RedisSettings)
     qdrant: QdrantSettings = field(default_factory=QdrantSettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
@@ -99,6 +100,7 @@ def load_settings(
     tree.update({key: value for key, value in (overrides or {}).items() if value is not None})
     settings: Settings = build(Settings, tree, where="")
     _check_names(settings)
+    _check_ports(settings)
     check_intents(settings.semantic.intents)
     _check_encryption(settings.cache)
     return dataclasses.replace(
@@ -188,6 +190,23 @@ def _check_names(settings: Settings) -> None:
             f"embedder.model (STRATA_EMBEDDER__MODEL): {settings.embedder.model!r} is not "
             f"{UPSTREAM}NAME/MODEL of an upstream: {', '.join(names) or 'there is none'}"
         )
+
+
+def _check_ports(settings: Settings) -> None:
+    urls = {
+        "redis.url": settings.redis.url,
+        "qdrant.url": settings.qdrant.url,
+        "traces.endpoint": settings.traces.endpoint or "",
+    }
+    for at, upstream in enumerate(settings.upstreams):
+        urls[f"upstreams[{at}].base_url"] = upstream.base_url
+        for number, replica in enumerate(upstream.replicas):
+            urls[f"upstreams[{at}].replicas[{number}].url"] = replica.url
+    for key, url in urls.items():
+        try:
+            urlsplit(url).port  # noqa: B018 - reading it checks it
+        except ValueError as error:
+            raise SettingsError(f"{key}: {_masked_url(url)!r} is not allowed: {error}") from None
 
 
 def _check_encryption(cache: CacheSettings) -> None:

@@ -83,7 +83,7 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         value = {"on": "true", "yes": "true", "off": "false", "no": "false"}.get(value, value)
     try:
         return msgspec.convert(value, kind, strict=False, dec_hook=_decode_path)
-    except (msgspec.ValidationError, NotImplementedError):
+    except msgspec.ValidationError:
         raise SettingsError(
             f"{_named(where)}: {value!r} is not allowed; use {allowed(kind)}"
         ) from None
@@ -105,7 +105,7 @@ def _row_kind(kind: Any, container: type) -> Any:
 def _decode_path(kind: type, value: Any) -> Any:
     if kind is Path and isinstance(value, (str, Path)):
         return Path(value).expanduser()
-    raise NotImplementedError
+    raise TypeError(f"{kind} can't be read from settings")
 
 
 def keys(kind: Any) -> list[tuple[str, Any, Any]]:

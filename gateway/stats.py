@@ -70,7 +70,8 @@ class TrafficStats:
         self._coalesced += record.coalesced
         self._by_intent[record.intent or "none"][outcome] += 1
         self._by_model[self._model(record.model)][outcome] += 1
-        self._seconds[outcome].add(record.seconds)
+        if not record.is_unanswered:
+            self._seconds[outcome].add(record.seconds)
         if record.ttft_s is not None:
             self._ttft[outcome].add(record.ttft_s)
             self._record_prefix(record, record.ttft_s)

@@ -1,7 +1,7 @@
 """The upstreams in use: opened, watched, and exchanged while requests go on."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from gateway.backends.upstream import UpstreamBackend
@@ -38,23 +38,41 @@ class UpstreamPool:
         return {name: each.backend for name, each in self._running.items()}
 
     async def use(self, settings: Settings) -> None:
-        """Have the upstreams of these settings; those that go end what they have begun."""
-        before, after = self._running, {}
-        made: list[UpstreamBackend] = []
-        for each in settings.upstreams:
-            old, key = before.get(each.name), settings.upstream_keys.get(each.name)
-            if old is not None and (old.settings, old.key) == (each, key):
-                after[each.name] = old
-                continue
-            backend = build_upstream(each, settings, self._on_answer)
-            made.append(backend)
-            watching = asyncio.create_task(backend.watch(each.health_every_s))
-            after[each.name] = _Running(each, key, backend, watching)
-        await asyncio.gather(*(backend.refresh() for backend in made))
+        """Have the upstreams of these settings; those that go end what they have begun.
+
+        What is raised while one of them is built leaves everything as it was.
+        """
+        before = self._running
+        kept = {each.name for each in settings.upstreams if self._is_kept(each, settings)}
+        made = await self._build(settings, kept)
+        after = {
+            each.name: before[each.name]
+            if each.name in kept
+            else _started(each, settings, made[each.name])
+            for each in settings.upstreams
+        }
         self._running = after
         for name, old in before.items():
             if after.get(name) is not old:
                 self._leave(old)
+
+    def _is_kept(self, wanted: UpstreamSettings, settings: Settings) -> bool:
+        old, key = self._running.get(wanted.name), settings.upstream_keys.get(wanted.name)
+        return old is not None and (old.settings, old.key) == (wanted, key)
+
+    async def _build(self, settings: Settings, kept: Collection[str]) -> dict[str, UpstreamBackend]:
+        """Build all that are new, and look at them; or none."""
+        made: dict[str, UpstreamBackend] = {}
+        try:
+            for each in settings.upstreams:
+                if each.name not in kept:
+                    made[each.name] = build_upstream(each, settings, self._on_answer)
+            await asyncio.gather(*(backend.refresh() for backend in made.values()))
+        except BaseException:
+            for backend in made.values():
+                await backend.close()
+            raise
+        return made
 
     async def close(self) -> None:
         """Close every connection."""
@@ -69,6 +87,11 @@ class UpstreamPool:
         task = asyncio.create_task(_close_when_idle(old.backend))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
+
+
+def _started(each: UpstreamSettings, settings: Settings, backend: UpstreamBackend) -> _Running:
+    watching = asyncio.create_task(backend.watch(each.health_every_s))
+    return _Running(each, settings.upstream_keys.get(each.name), backend, watching)
 
 
 async def _close_when_idle(backend: UpstreamBackend) -> None:

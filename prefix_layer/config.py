@@ -17,7 +17,9 @@ class EngineConfig:
 
     ``kv_tokens`` is the device pool's size in tokens, rounded down to whole blocks;
     ``kv_ttl_s`` is how long cached KV lives without a use, 0 for as long as there is room;
-    ``weights`` int8 rounds them to 8 bits (float32 on a CPU only).
+    ``weights`` int8 rounds them to 8 bits (float32 on a CPU only). ``precision`` is that of float32
+    products on a CPU: ``high`` lets those of 4- and 8-bit weights take 16 bits of an activation,
+    ``auto`` does so where ``weights`` are int8.
     ``max_batch_tokens`` bounds the tokens of one step, ``max_sequences`` those that run at once.
     ``host_kv_bytes`` and ``disk_kv_bytes`` bound what is kept of KV that leaves the device, 0 for
     nothing; ``kv_dir`` is the disk's folder, which engines may share. ``kv_codec`` is how it is
@@ -36,6 +38,7 @@ class EngineConfig:
     prefix_caching: bool = True
     num_threads: int | None = None
     weights: Literal["auto", "int8"] = "auto"
+    precision: Literal["auto", "high", "highest"] = "auto"
     host_kv_bytes: int = 0
     disk_kv_bytes: int = 0
     kv_dir: Path | None = None
@@ -46,7 +49,12 @@ class EngineConfig:
 
 def weights_name(dtype: str, config: EngineConfig) -> str:
     """Name the numbers a model computes with, for its fingerprint."""
-    return dtype if config.weights == "auto" else f"{dtype}+{config.weights}"
+    named = [dtype]
+    if config.weights != "auto":
+        named.append(config.weights)
+    if config.precision != "auto":
+        named.append(config.precision)
+    return "+".join(named)
 
 
 def encode_config(config: EngineConfig) -> str:

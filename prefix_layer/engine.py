@@ -71,7 +71,7 @@ class Engine:
             torch.set_num_threads(config.num_threads)
         self._config = config
         self._model = load_model(config)
-        self._kv = allocate(self._model, num_blocks * config.block_size)
+        self._kv = allocate(self._model, config, num_blocks * config.block_size)
         self._tiers = open_tiers(config, self._views, self._model.fingerprint)
         index = PrefixIndex(config.block_size, kv_fingerprint(self._model, config))
         evicted = EvictedHashes()

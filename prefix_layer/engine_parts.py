@@ -2,15 +2,13 @@
 
 import time
 
-import torch
-
 from prefix_layer.config import EngineConfig
 from prefix_layer.errors import ModelLoadError
 from prefix_layer.eviction import EvictionPolicy, TtlPolicy, make_policy
 from prefix_layer.kv_cache import PagedKVCache
 from prefix_layer.kv_events import KvEvents
 from prefix_layer.model import LoadedModel
-from prefix_layer.narrow import load_kernel
+from prefix_layer.narrow import Precision, load_kernel
 
 _MIN_SLOTS = 2
 
@@ -46,15 +44,22 @@ def count_blocks(config: EngineConfig) -> int:
     return count
 
 
-def allocate(model: LoadedModel, num_slots: int) -> PagedKVCache:
+def allocate(model: LoadedModel, config: EngineConfig, num_slots: int) -> PagedKVCache:
     """Allocate the pool.
 
     Raises:
         ModelLoadError: there is no memory for it.
     """
     try:
-        suits = model.device.type == "cpu" and model.dtype == torch.float32
-        kernel = load_kernel() if suits else None
+        on_cpu = model.device.type == "cpu"
+        kernel = load_kernel(_precision(config), model.dtype) if on_cpu else None
         return PagedKVCache(model.shapes, num_slots, model.dtype, model.device, kernel)
     except RuntimeError as error:
         raise ModelLoadError(f"no memory for a KV pool of {num_slots} tokens") from error
+
+
+def _precision(config: EngineConfig) -> Precision:
+    """Rounded weights need no more than 16 bits of an activation."""
+    if config.precision == "auto":
+        return "high" if config.weights == "int8" else "highest"
+    return config.precision

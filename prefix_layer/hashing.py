@@ -13,6 +13,7 @@ from hashlib import blake2b
 HASH_BYTES = 32
 PUBLIC_SALT = b"public"  # of prefixes that all tenants share; a tenant's own salt is longer
 
+_LITTLE = sys.byteorder == "little"
 _BLOCK = blake2b(digest_size=HASH_BYTES, person=b"strata.block")  # copying is faster than making
 
 
@@ -40,12 +41,20 @@ def block_hash(parent_hash: bytes, token_ids: Sequence[int]) -> bytes:
     """
     digest = _BLOCK.copy()
     digest.update(parent_hash)
-    digest.update(_int32_bytes(token_ids))
+    digest.update(as_words(token_ids) if _LITTLE else _swapped(token_ids))
     return digest.digest()
 
 
-def _int32_bytes(token_ids: Sequence[int]) -> bytes:
+def as_words(token_ids: Sequence[int]) -> "array[int]":
+    """Return token ids as what is hashed; slices of it take a third of a list's time.
+
+    Raises:
+        OverflowError: a token id does not fit in 32 bits.
+    """
+    return token_ids if isinstance(token_ids, array) else array("i", token_ids)
+
+
+def _swapped(token_ids: Sequence[int]) -> "array[int]":
     words = array("i", token_ids)
-    if sys.byteorder == "big":
-        words.byteswap()
-    return words.tobytes()
+    words.byteswap()
+    return words

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from prefix_layer.errors import ModelLoadError
-from prefix_layer.narrow import GROUP, NarrowKernel
+from prefix_layer.loops import GROUP
+from prefix_layer.narrow import NarrowKernel
 
 _HIGHEST = 127
 

@@ -80,7 +80,7 @@ class PagedKVCache:
         kernel: NarrowKernel | None = None,
     ) -> None:
         self.shapes = shapes
-        self.kernel = kernel if dtype == torch.float32 and device.type == "cpu" else None
+        self.kernel = kernel
         self._keys = [
             torch.empty(num_slots, s.num_kv_heads, s.key_dim, dtype=dtype, device=device)
             for s in shapes
@@ -102,8 +102,19 @@ class PagedKVCache:
         """Return cosines and sines (rows, head_dim), made once a step from (1, rows, head_dim)."""
         assert self._plan is not None, "rows outside of a step"
         if not self._plan.rotary:
-            self._plan.rotary.extend(part[0].contiguous() for part in embeddings)
+            self._plan.rotary.extend(part[0].float().contiguous() for part in embeddings)
         return self._plan.rotary[0], self._plan.rotary[1]
+
+    def pool(self, layer_idx: int) -> tuple[Tensor, Tensor]:
+        """Return a layer's keys and values, (num_slots, num_kv_heads, dim) each."""
+        return self._keys[layer_idx], self._values[layer_idx]
+
+    def rows_alone(self) -> tuple[Tensor, SingleRows] | None:
+        """Return where a step's rows write and what they see if each is its sequence's only one."""
+        assert self._plan is not None, "rows outside of a step"
+        if len(self._plan.slot_mapping) != len(self._plan.spans):
+            return None
+        return self._plan.slot_mapping, self._plan.single_rows(None, ends=True)
 
     def copy(self, sources: Tensor, targets: Tensor) -> None:
         """Copy KV of all layers from slots to other slots, (num_slots,) int64 each."""
@@ -194,14 +205,14 @@ class PagedKVCache:
         """Attend with all rows that are sequences of their own at once, then span by span."""
         assert self._plan is not None
         assert self.kernel is not None
-        rows = query[0].transpose(0, 1)
+        rows = query[0].transpose(0, 1).float()
         if rows.stride()[1:] != (rows.shape[-1], 1):
             rows = rows.contiguous()
         scaling = rows.shape[-1] ** -0.5 if options.scaling is None else options.scaling
         alone = self._plan.single_rows(options.window)
         if len(alone.rows) == len(self._plan.spans):
             attended = self.kernel.attend(rows, pool, alone.runs, alone.bounds, scaling)
-            return attended.transpose(0, 1)[None]
+            return attended.transpose(0, 1)[None].to(query.dtype)
         attended = rows.new_empty(rows.shape)
         if alone.rows:
             own = rows[alone.rows]
@@ -212,7 +223,7 @@ class PagedKVCache:
                 attended[part] = self.kernel.attend_span(
                     rows[part], pool, span.run_tensor, span.start, options.window, scaling
                 )
-        return attended.transpose(0, 1)[None]
+        return attended.transpose(0, 1)[None].to(query.dtype)
 
     def _attend_latent(
         self, query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions

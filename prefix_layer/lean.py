@@ -14,12 +14,14 @@ from torch import Tensor, nn
 
 from prefix_layer.attention import AttentionOptions
 from prefix_layer.kv_cache import PagedKVCache
-from prefix_layer.narrow import GROUP, LANES, MAX_HEAD_DIM, MAX_ROWS, NarrowKernel, Norm
-from prefix_layer.prepack import BATCH_HINT
+from prefix_layer.loops import GROUP, Norm
+from prefix_layer.narrow import LANES, MAX_HEAD_DIM, MAX_ROWS, NarrowKernel
+from prefix_layer.prepack import reorder
 
 _LAYERS = {"LlamaDecoderLayer", "MistralDecoderLayer", "Qwen2DecoderLayer"}
 _SILU = {"SiLU", "SiLUActivation"}
 _PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
+_DTYPES = {torch.float32, torch.bfloat16}
 _GATED = ("gate_proj", "up_proj", "down_proj")
 
 
@@ -30,16 +32,17 @@ class LeanProduct:
         weights: list[Tensor] = [linear.weight.detach() for linear in linears]
         weight = torch.cat(weights)
         biases: list[Tensor] = [linear.bias for linear in linears if linear.bias is not None]
-        self.bias = torch.cat(biases).detach() if biases else None
+        self.bias = torch.cat(biases).detach().float() if biases else None
         self.narrow = kernel.pack(weight)
         self._kernel = kernel
-        self.wide = torch.ops.mkldnn._reorder_linear_weight(weight, BATCH_HINT)  # noqa: SLF001
+        self.max_rows = 0 if self.narrow is None else kernel.max_rows(self.narrow)
+        self.wide = None if self.max_rows > MAX_ROWS else reorder(weight)
 
     def __call__(
         self, rows: Tensor, norm: Norm | None = None, add_to: Tensor | None = None
     ) -> Tensor:
         """Return the product of the normed rows, plus ``add_to``, which may be overwritten."""
-        if self.narrow is not None and rows.shape[0] <= MAX_ROWS:
+        if self.narrow is not None and rows.shape[0] <= self.max_rows:
             return self._kernel.linear(rows, self.narrow, self.bias, norm, add_to)
         rows = rows if norm is None else self._kernel.norm(rows, norm)
         if add_to is not None:
@@ -57,15 +60,15 @@ class LeanGate:
     """``silu(gate(x)) * up(x)``."""
 
     def __init__(self, gate: nn.Linear, up: nn.Linear, kernel: NarrowKernel) -> None:
-        self._both = LeanProduct([gate, up], kernel)
+        self.both = LeanProduct([gate, up], kernel)
         self._kernel = kernel
 
     def __call__(self, rows: Tensor, norm: Norm) -> Tensor:
         """Return the gated product of the normed rows."""
-        narrow = self._both.narrow
-        if narrow is not None and rows.shape[0] <= MAX_ROWS:
+        narrow = self.both.narrow
+        if narrow is not None and rows.shape[0] <= self.both.max_rows:
             return self._kernel.gated(rows, narrow, norm)
-        return self._kernel.gate(self._both(rows, norm))
+        return self._kernel.gate(self.both(rows, norm))
 
 
 class LeanLayer(nn.Module):
@@ -77,15 +80,20 @@ class LeanLayer(nn.Module):
         super().__init__()
         attention, mlp = layer.self_attn, layer.mlp
         q, k, v, o = (getattr(attention, name) for name in _PROJECTIONS)
-        self._index: int = attention.layer_idx
-        self._options = AttentionOptions(scaling=attention.scaling)
+        self.index: int = attention.layer_idx
+        self.options = AttentionOptions(scaling=attention.scaling)
         self._head_dim: int = attention.head_dim
         self._cache = cache
         self._is_last = is_last
-        self._norms = [_norm(layer.input_layernorm), _norm(layer.post_attention_layernorm)]
+        self.norms = [_norm(layer.input_layernorm), _norm(layer.post_attention_layernorm)]
         self._qkv, self._out = LeanProduct([q, k, v], kernel), LeanProduct([o], kernel)
         self._gate = LeanGate(mlp.gate_proj, mlp.up_proj, kernel)
         self._down = LeanProduct([mlp.down_proj], kernel)
+
+    @property
+    def products(self) -> list[LeanProduct]:
+        """The products in the order in which rows go through them."""
+        return [self._qkv, self._out, self._gate.both, self._down]
 
     def forward(
         self, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor], **_: Any
@@ -93,15 +101,15 @@ class LeanLayer(nn.Module):
         """Return the layer's output (1, rows, hidden_size) for rows of the same shape."""
         rows = hidden_states[0]
         count = rows.shape[0]
-        merged = self._qkv(rows, self._norms[0]).view(count, -1, self._head_dim)
+        merged = self._qkv(rows, self.norms[0]).view(count, -1, self._head_dim)
         rotary = self._cache.rotary(position_embeddings)
         assert rotary[0].shape == (count, self._head_dim), "only whole heads can be rotated"
         attended = self._cache.attend_merged(
-            self._index, merged, rotary, self._options, ends=self._is_last
+            self.index, merged, rotary, self.options, ends=self._is_last
         )
         wanted = self._cache.last_rows if attended.shape[0] < count else None
         rows = self._out(attended, add_to=rows if wanted is None else rows[wanted])
-        rows = self._down(self._gate(rows, self._norms[1]), add_to=rows)
+        rows = self._down(self._gate(rows, self.norms[1]), add_to=rows)
         if wanted is not None:
             rows = rows.new_zeros(count, rows.shape[1]).index_copy_(0, torch.tensor(wanted), rows)
         return rows[None]
@@ -117,15 +125,6 @@ def find_layers(model: nn.Module, cache: PagedKVCache) -> tuple[nn.Module, str] 
     return None
 
 
-def lean_layers(layers: nn.ModuleList, cache: PagedKVCache, kernel: NarrowKernel) -> nn.ModuleList:
-    """Return stand-ins for all layers."""
-    last = len(layers) - 1
-    with torch.inference_mode():
-        return nn.ModuleList(
-            LeanLayer(layer, cache, kernel, is_last=i == last) for i, layer in enumerate(layers)
-        )
-
-
 def _is_known(layer: Any, window: int | None) -> bool:
     if window is not None or type(layer).__name__ not in _LAYERS:
         return False
@@ -136,11 +135,13 @@ def _is_known(layer: Any, window: int | None) -> bool:
         return False
     biased = [part.bias is not None for part in linears if part is not None]
     all_or_none = len(set(biased[:3])) == 1 and not any(biased[4:])
-    plain = type(mlp.act_fn).__name__ in _SILU and norm.dtype == torch.float32
-    sizes = not norm.numel() % GROUP and not attention.head_dim % LANES
+    plain = type(mlp.act_fn).__name__ in _SILU and norm.dtype in _DTYPES
+    whole = all(not part.in_features % GROUP for part in linears if part is not None)
+    sizes = (whole or norm.dtype == torch.float32) and not attention.head_dim % LANES
+    sizes = sizes and not norm.numel() % GROUP
     sizes = sizes and not mlp.gate_proj.out_features % LANES
     return all_or_none and plain and sizes and attention.head_dim <= MAX_HEAD_DIM
 
 
 def _norm(module: Any) -> Norm:
-    return Norm(module.weight.detach(), float(module.variance_epsilon))
+    return Norm(module.weight.detach().float(), float(module.variance_epsilon))

@@ -1,4 +1,4 @@
-"""Our few C loops for steps of a few rows (narrow.c), compiled where the machine has a compiler.
+"""Our C loops for products and attention, where the machine has a compiler.
 
 A decode step is bound by reading weights: these loops read them in the bits they really have, which
 torch's operators can't in float32. Without a compiler everything runs on torch's own.
@@ -9,68 +9,69 @@ Source: our measurement, SmolLM2 float32 on 2 cores: a decode step's products ta
 
 import ctypes
 import functools
-import logging
-import shutil
-import subprocess
-import tempfile
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+import sys
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-MAX_ROWS = 8
+from native_library import function
+from prefix_layer.c_library import load_library
+from prefix_layer.fixed import FIXED_BITS, FixedKernel, fixed_is_there
+from prefix_layer.half import HALF_BITS, HalfKernel, half_is_there
+from prefix_layer.loops import GROUP, Loops, NarrowWeight, Norm
+
+MAX_ROWS = 48
 LANES = 16
-GROUP = 32
 BITS = (4, 8, 16)
 MAX_HEAD_DIM = 128
-_COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-w")
-_COMPILE_S = 60
 
-log = logging.getLogger("strata.engine")
+Precision = Literal["high", "highest"]
 
 
-@dataclass(frozen=True, slots=True)
-class NarrowWeight:
-    """A weight (num_outputs, num_inputs) in as few bits as it has; layout as in narrow.c."""
+class NarrowKernel(Loops):
+    """The compiled loops; all tensors are float32, contiguous and on the CPU.
 
-    words: Tensor
-    num_outputs: int
-    num_inputs: int
-    bits: int
+    Only weights, keys and values are of ``dtype``, bfloat16 where ``half`` is given.
+    """
 
+    number = 0
 
-@dataclass(frozen=True, slots=True)
-class Norm:
-    """A root-mean-square norm to be taken of the rows first."""
-
-    weight: Tensor
-    eps: float
-
-
-class NarrowKernel:
-    """The compiled loops; all tensors are float32, contiguous and on the CPU."""
-
-    def __init__(self, library: ctypes.CDLL) -> None:
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        fixed: FixedKernel | None = None,
+        half: HalfKernel | None = None,
+    ) -> None:
+        super().__init__(library, "narrow")
+        self.library = library
+        self.dtype = torch.float32 if half is None else torch.bfloat16
+        self._bits = BITS if half is None else (HALF_BITS,)
+        self._others: dict[int, Loops] = {}
+        if fixed is not None:
+            self._others.update(dict.fromkeys(FIXED_BITS, fixed))
+        if half is not None:
+            self._others[HALF_BITS] = half
+        kept = "narrow" if half is None else "half"
         self._scratch = torch.empty(0)
-        self._linear = _function(library, "narrow_linear", "pp f lll i pp p i p")
-        self._gated = _function(library, "narrow_gated", "pp f lll i pp p")
-        self._norm = _function(library, "narrow_norm", "pp f ll p")
-        self._gate = _function(library, "narrow_gate", "p ll p")
-        self._rotate = _function(library, "narrow_rotate", "ppp llll p pp")
-        self._attend = _function(library, "narrow_attend", "p l llll pp pp f p")
-        self._attend_span = _function(library, "narrow_attend_span", "p l llll pp p lll f p")
-        self._pack = _function(library, "narrow_pack", "p ll i p")
+        self._norm = function(library, "narrow_norm", "pp f ll p")
+        self._gate = function(library, "narrow_gate", "p ll p")
+        self._rotate = function(library, f"{kept}_rotate", "ppp llll p pp")
+        self._attend = function(library, f"{kept}_attend", "p l llll pp pp f p")
+        self._attend_span = function(library, f"{kept}_attend_span", "p l llll pp p lll f p")
+        self._pack = function(library, "narrow_pack", "p ll i p")
+
+    def max_rows(self, weight: NarrowWeight) -> int:
+        """Return for how many rows `linear` and `gated` are made."""
+        return MAX_ROWS if self.loops_for(weight) is self else sys.maxsize
 
     def pack(self, weight: Tensor) -> NarrowWeight | None:
         """Return the weight in the fewest bits that keep every value, None when it needs all."""
         rows, columns = weight.shape
-        if weight.dtype != torch.float32 or rows % LANES or columns % GROUP:
+        if weight.dtype != self.dtype or rows % LANES or columns % GROUP:
             return None
-        weight = weight.detach().contiguous()
-        for bits in BITS:
+        weight = weight.detach().float().contiguous()
+        for bits in self._bits:
             if self._try_pack(weight[:LANES], bits) is None:
                 continue
             words = self._try_pack(weight, bits)
@@ -86,45 +87,21 @@ class NarrowKernel:
         norm: Norm | None = None,
         add_to: Tensor | None = None,
     ) -> Tensor:
-        """Return ``norm(rows) @ weight.T + bias``, (num_rows, num_outputs); up to `MAX_ROWS` rows.
+        """Return ``norm(rows) @ weight.T + bias``, (num_rows, num_outputs); up to `max_rows` rows.
 
         ``add_to`` is added to in place and returned.
         """
-        count, k = rows.shape
-        out = rows.new_empty(count, weight.num_outputs) if add_to is None else add_to
-        self._linear(
-            rows.data_ptr(),
-            None if norm is None else norm.weight.data_ptr(),
-            0.0 if norm is None else norm.eps,
-            count,
-            weight.num_outputs,
-            k,
-            weight.bits,
-            weight.words.data_ptr(),
-            None if bias is None else bias.data_ptr(),
-            out.data_ptr(),
-            add_to is not None,
-            self._scratch_for(k),
-        )
-        return out
+        loops = self.loops_for(weight)
+        if loops is not self:
+            return loops.linear(rows, weight, bias, norm, add_to)
+        return super().linear(rows, weight, bias, norm, add_to)
 
     def gated(self, rows: Tensor, weight: NarrowWeight, norm: Norm | None = None) -> Tensor:
         """Return ``silu(gate(norm(rows))) * up(norm(rows))``; the weight is gate's, then up's."""
-        count, k = rows.shape
-        out = rows.new_empty(count, weight.num_outputs // 2)
-        self._gated(
-            rows.data_ptr(),
-            None if norm is None else norm.weight.data_ptr(),
-            0.0 if norm is None else norm.eps,
-            count,
-            out.shape[1],
-            k,
-            weight.bits,
-            weight.words.data_ptr(),
-            out.data_ptr(),
-            self._scratch_for(k),
+        loops = self.loops_for(weight)
+        return (
+            super().gated(rows, weight, norm) if loops is self else loops.gated(rows, weight, norm)
         )
-        return out
 
     def norm(self, rows: Tensor, norm: Norm) -> Tensor:
         """Return ``norm(rows)`` for any number of rows."""
@@ -202,8 +179,12 @@ class NarrowKernel:
         )
         return out
 
-    def _scratch_for(self, k: int) -> int:
-        """Return the address of room for rows of ``k`` and their sums, for one call at a time."""
+    def loops_for(self, weight: NarrowWeight) -> Loops:
+        """Return the loops that products with this weight take."""
+        return self._others.get(weight.bits, self)
+
+    def _scratch_for(self, _: int, k: int) -> int:
+        """Return the address of room for as many rows of ``k`` as fit, and their sums."""
         if self._scratch.numel() < MAX_ROWS * (k + k // GROUP):
             self._scratch = torch.empty(MAX_ROWS * (k + k // GROUP))
         return self._scratch.data_ptr()
@@ -218,40 +199,17 @@ class NarrowKernel:
 
 
 @functools.cache
-def load_kernel() -> NarrowKernel | None:
-    """Compile the loops, once per process; None when this machine can't."""
-    compiler = next((path for name in _COMPILERS if (path := shutil.which(name))), None)
-    if compiler is None:
-        log.info("no C compiler: decode steps run on torch's operators alone")
+def load_kernel(
+    precision: Precision = "highest", dtype: torch.dtype = torch.float32
+) -> NarrowKernel | None:
+    """Return the loops for a model, None when this machine can't compile or run them.
+
+    ``high`` is as `FixedKernel` is, bfloat16 as `HalfKernel`.
+    """
+    library = load_library()
+    if library is None or dtype not in (torch.float32, torch.bfloat16):
         return None
-    source = Path(__file__).with_suffix(".c")
-    with tempfile.TemporaryDirectory(prefix="strata-") as folder:
-        built = Path(folder) / "narrow.so"
-        command = [compiler, *_FLAGS, str(source), "-o", str(built), "-lm"]
-        try:
-            subprocess.run(  # noqa: S603  a compiler found on the path, our own source
-                command,
-                check=True,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_COMPILE_S,
-            )
-            return NarrowKernel(ctypes.CDLL(str(built)))
-        except (OSError, subprocess.SubprocessError) as error:
-            log.info("narrow.c can't be compiled (%s): decode steps run on torch alone", error)
-            return None
-
-
-_TYPES: dict[str, Any] = {
-    "p": ctypes.c_void_p,
-    "l": ctypes.c_long,
-    "i": ctypes.c_int,
-    "f": ctypes.c_float,
-}
-
-
-def _function(library: ctypes.CDLL, name: str, arguments: str) -> "ctypes._NamedFuncPointer":
-    function = library[name]
-    function.argtypes = [_TYPES[letter] for letter in arguments.replace(" ", "")]
-    function.restype = ctypes.c_int
-    return function
+    if dtype == torch.bfloat16:
+        return NarrowKernel(library, half=HalfKernel(library)) if half_is_there(library) else None
+    fixed = FixedKernel(library) if precision == "high" and fixed_is_there(library) else None
+    return NarrowKernel(library, fixed)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from prefix_layer.block import Block
-from prefix_layer.hashing import PUBLIC_SALT, block_hash, private_root, root_hash
+from prefix_layer.hashing import PUBLIC_SALT, as_words, block_hash, private_root, root_hash
 from prefix_layer.siblings import PartialBlock, Siblings
 
 HashBlock = Callable[[bytes, Sequence[int]], bytes]
@@ -50,8 +50,11 @@ class PrefixIndex:
     def extend_hashes(self, hashes: list[bytes], salt: bytes, token_ids: Sequence[int]) -> None:
         """Append to ``hashes`` what is missing for all full blocks of ``token_ids``."""
         size = self.block_size
-        for start in range(len(hashes) * size, len(token_ids) // size * size, size):
-            hashes.append(self.hash_next(hashes, salt, token_ids[start : start + size]))
+        first, last = len(hashes) * size, len(token_ids) // size * size
+        if first < last:
+            words = as_words(token_ids[first:last])
+            for start in range(0, len(words), size):
+                hashes.append(self.hash_next(hashes, salt, words[start : start + size]))
 
     def hash_next(self, hashes: Sequence[bytes], salt: bytes, token_ids: Sequence[int]) -> bytes:
         """Hash the tokens of a block that follows those with ``hashes``."""

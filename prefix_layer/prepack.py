@@ -17,6 +17,12 @@ _PROBE_ROWS = 8
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 3e-2, torch.float16: 3e-2}
 
 
+def reorder(weight: Tensor) -> Tensor:
+    """Return a weight (out_features, in_features) in oneDNN's own layout."""
+    reordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, BATCH_HINT)  # noqa: SLF001
+    return reordered
+
+
 class PrepackedLinear(nn.Module):
     """`nn.Linear` over a reordered weight; ``activation`` is applied to the result ("none").
 
@@ -32,17 +38,20 @@ class PrepackedLinear(nn.Module):
         super().__init__()
         self._kernel = kernel
         self._narrow = None if kernel is None else kernel.pack(linear.weight)
-        self._weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), BATCH_HINT)  # noqa: SLF001
+        narrow = self._narrow
+        self._max_rows = 0 if kernel is None or narrow is None else kernel.max_rows(narrow)
+        self._weight = None if self._max_rows > MAX_ROWS else reorder(linear.weight.detach())
         self._bias = linear.bias
+        self._narrow_bias = None if linear.bias is None else linear.bias.float()
         self._activation = activation
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return the activated product for ``rows`` (…, in_features)."""
         if self._kernel is not None and self._narrow is not None:
-            flat = rows.reshape(-1, rows.shape[-1])
-            if len(flat) <= MAX_ROWS:
-                product = self._kernel.linear(flat, self._narrow, self._bias)
-                return product.view(*rows.shape[:-1], -1)
+            flat = rows.reshape(-1, rows.shape[-1]).float().contiguous()
+            if len(flat) <= self._max_rows:
+                product = self._kernel.linear(flat, self._narrow, self._narrow_bias)
+                return product.view(*rows.shape[:-1], -1).to(rows.dtype)
         result: Tensor = torch.ops.mkldnn._linear_pointwise(  # noqa: SLF001
             rows, self._weight, self._bias, self._activation, [], ""
         )
@@ -101,7 +110,7 @@ def _faster(module: nn.Module, kernel: NarrowKernel | None) -> nn.Module | None:
     try:
         candidate, in_features = _candidate(module, kernel)
         same = candidate is not None and _agree(module, candidate, in_features)
-    except (RuntimeError, TypeError, NotImplementedError):
+    except (RuntimeError, TypeError):  # NotImplementedError, torch's for a missing kernel, is one
         return None
     return candidate if same else None
 

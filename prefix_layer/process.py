@@ -5,6 +5,7 @@ Knows no text and no HTTP. Run as ``python -m prefix_layer.process`` by `prefix_
 
 import argparse
 import ctypes
+import gc
 import itertools
 import logging
 import os
@@ -189,6 +190,8 @@ def main(load: Callable[[EngineConfig], "Engine"], arguments: Sequence[str] | No
             log.exception("engine broke while loading")
         _refuse(socket, _line(error))
         return EXIT_NOT_LOADED
+    gc.collect()
+    gc.freeze()  # the model stays; a collection that looks at it holds up every sequence
     try:
         Server(engine, socket).run()
     except Exception:

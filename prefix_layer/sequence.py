@@ -4,6 +4,7 @@ import time
 from collections import Counter
 
 import torch
+from torch import Tensor
 
 from prefix_layer.block import Block, BlockCopy
 from prefix_layer.grammar import Matcher
@@ -115,9 +116,14 @@ class Sequence:
         assert self.matcher is not None, f"{self} has no grammar"
         if self._may_be_forced:
             for token_id in self.matcher.take_forced():
+                self.draw()
                 if ended := self._append(token_id):
                     return ended
         return self._append(self.sampling.stop_token_ids[0]) if self.matcher.is_finished else None
+
+    def draw(self) -> Tensor:
+        """Take this sequence's next number, float64 (1,) in [0, 1): each token takes one."""
+        return torch.rand(1, generator=self.generator, dtype=torch.float64)
 
     @property
     def _may_be_forced(self) -> bool:

@@ -6,7 +6,8 @@ from functools import partial
 from torch import Tensor
 
 from prefix_layer.kv_cache import PagedKVCache
-from prefix_layer.lean import find_layers, lean_layers
+from prefix_layer.layer_stack import stack_layers
+from prefix_layer.lean import find_layers
 from prefix_layer.model import LoadedModel
 from prefix_layer.narrow import NarrowKernel
 from prefix_layer.prepack import can_prepack, prepack
@@ -51,6 +52,6 @@ def _make_lean(
         return
     parent, name = found
     own = getattr(parent, name)
-    setattr(parent, name, lean_layers(own, kv, kernel))
+    setattr(parent, name, stack_layers(own, kv, kernel))
     if not agree(model, expected, compute()):
         setattr(parent, name, own)

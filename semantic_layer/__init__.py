@@ -1,10 +1,10 @@
 """Exact and semantic response cache. Importing this imports no torch and no store's client."""
 
-from semantic_layer.answer_equality import Equality
-from semantic_layer.binomial import interval
+from semantic_layer.beside import beside_loop
 from semantic_layer.breaker import Breaker, BreakerSettings, Circuit
 from semantic_layer.cache import SemanticCache
-from semantic_layer.calibration import (
+from semantic_layer.calibration.binomial import interval
+from semantic_layer.calibration.calibration import (
     LEAST_AGAINST,
     Budgets,
     Calibration,
@@ -12,26 +12,22 @@ from semantic_layer.calibration import (
     ThresholdSource,
     calibrate,
 )
-from semantic_layer.counters import (
-    Counted,
-    Counters,
-    MemoryCounters,
-    Verdict,
-    Window,
-    open_counters,
-)
-from semantic_layer.curve import CurvePoint, Recorded, Replay, replay, threshold_curve
-from semantic_layer.embedding import (
-    Embedded,
-    Embedder,
-    Encoder,
-    ThreadedEmbedder,
-    Vectors,
-    load_encoder,
-)
+from semantic_layer.calibration.curve import CurvePoint, Recorded, Replay, replay, threshold_curve
+from semantic_layer.calibration.label_book import LABELS, MAX_PER_INTENT, LabelBook, encode_label
+from semantic_layer.calibration.labels import Label, LabelSource
+from semantic_layer.calibration.pooled import PooledThresholds
+from semantic_layer.calibration.settled import UNPROVEN
+from semantic_layer.calibration.thresholds import PRIORS, Start, Thresholds
+from semantic_layer.calibration.trap_odds import trap_odds
+from semantic_layer.calibration.trial import Arm, Tally, Trial, TrialVerdict, arm_of, judge_trial
+from semantic_layer.calibration.walk import proves_once
+from semantic_layer.chats.chat import Chat
+from semantic_layer.chats.rewriting import Rewriter
+from semantic_layer.comparison.answer_equality import Equality
 from semantic_layer.entry import Entry
 from semantic_layer.errors import (
     EmbedderFailed,
+    RewriterFailed,
     SemanticLayerError,
     ServerFailed,
     ServerNotFound,
@@ -41,16 +37,28 @@ from semantic_layer.errors import (
     TextTooLong,
     VerifierFailed,
 )
-from semantic_layer.follower import Follower, Reader
-from semantic_layer.intent import INTENTS, detect_intent
-from semantic_layer.intent_classifier import IntentClassifier
-from semantic_layer.intent_learning import IntentTeacher
-from semantic_layer.intent_policy import IntentPolicies, IntentPolicy, Mode
-from semantic_layer.intent_rules import SEED_RULES, IntentRule
-from semantic_layer.journal import Journal, MemoryJournal, Row, open_journal
-from semantic_layer.label_book import LABELS, MAX_PER_INTENT, LabelBook, encode_label
-from semantic_layer.labels import Label, LabelSource
-from semantic_layer.leases import Lease, Leases, open_leases
+from semantic_layer.intents.intent import INTENTS, detect_intent
+from semantic_layer.intents.intent_classifier import IntentClassifier
+from semantic_layer.intents.intent_learning import IntentTeacher
+from semantic_layer.intents.intent_policy import IntentPolicies, IntentPolicy, Mode
+from semantic_layer.intents.intent_rules import SEED_RULES, IntentRule
+from semantic_layer.models.embedding import (
+    Embedded,
+    Embedder,
+    Encoder,
+    ThreadedEmbedder,
+    Vectors,
+    load_encoder,
+)
+from semantic_layer.models.scorer import Scorer
+from semantic_layer.models.verifier import (
+    BUNDLED_VERIFIER,
+    Pair,
+    PairScorer,
+    ThreadedVerifier,
+    Verifier,
+    load_verifier,
+)
 from semantic_layer.outcome import (
     Bypass,
     Candidate,
@@ -62,9 +70,7 @@ from semantic_layer.outcome import (
     Reason,
 )
 from semantic_layer.policy import CachePolicy
-from semantic_layer.pooled import PooledThresholds
 from semantic_layer.privacy import Private
-from semantic_layer.records import MemoryRecords, Records, open_records
 from semantic_layer.reembedding import Progress
 from semantic_layer.rejections import (
     MAX_REJECTIONS,
@@ -75,7 +81,19 @@ from semantic_layer.rejections import (
     rejection_id,
 )
 from semantic_layer.request import CacheControl, CacheQuery
-from semantic_layer.response_store import (
+from semantic_layer.stores.counters import (
+    Counted,
+    Counters,
+    MemoryCounters,
+    Verdict,
+    Window,
+    open_counters,
+)
+from semantic_layer.stores.follower import Follower, Reader
+from semantic_layer.stores.journal import Journal, MemoryJournal, Row, open_journal
+from semantic_layer.stores.leases import Lease, Leases, open_leases
+from semantic_layer.stores.records import MemoryRecords, Records, open_records
+from semantic_layer.stores.response_store import (
     MemoryResponseStore,
     Page,
     ResponseStore,
@@ -83,13 +101,9 @@ from semantic_layer.response_store import (
     Selector,
     open_response_store,
 )
-from semantic_layer.scorer import Scorer
-from semantic_layer.sealing import SealedJournal, SealedRecords, Sealer, read_keys
-from semantic_layer.thresholds import PRIORS, Thresholds
-from semantic_layer.trial import Arm, Tally, Trial, TrialVerdict, arm_of, judge_trial
-from semantic_layer.upkeep import PartState
-from semantic_layer.valkey import Valkey
-from semantic_layer.vector_index import (
+from semantic_layer.stores.sealing import SealedJournal, SealedRecords, Sealer, read_keys
+from semantic_layer.stores.valkey import Valkey
+from semantic_layer.stores.vector_index import (
     MemoryVectorIndex,
     PointFeed,
     SharedIndex,
@@ -98,16 +112,10 @@ from semantic_layer.vector_index import (
     open_point_feed,
     open_vector_index,
 )
-from semantic_layer.verifier import (
-    Pair,
-    PairScorer,
-    ThreadedVerifier,
-    Verifier,
-    load_verifier,
-)
-from semantic_layer.walk import proves_once
+from semantic_layer.upkeep import PartState
 
 __all__ = [
+    "BUNDLED_VERIFIER",
     "INTENTS",
     "LABELS",
     "LEAST_AGAINST",
@@ -118,6 +126,7 @@ __all__ = [
     "REJECTIONS",
     "SEED_RULES",
     "TAKEN_BACK",
+    "UNPROVEN",
     "Arm",
     "Breaker",
     "BreakerSettings",
@@ -128,6 +137,7 @@ __all__ = [
     "CacheQuery",
     "Calibration",
     "Candidate",
+    "Chat",
     "Circuit",
     "Counted",
     "Counters",
@@ -177,6 +187,8 @@ __all__ = [
     "Rejections",
     "Replay",
     "ResponseStore",
+    "Rewriter",
+    "RewriterFailed",
     "Room",
     "Row",
     "Scorer",
@@ -189,6 +201,7 @@ __all__ = [
     "ServerFailed",
     "ServerNotFound",
     "SharedIndex",
+    "Start",
     "StoreError",
     "StoreLocked",
     "StoreUnavailable",
@@ -208,6 +221,7 @@ __all__ = [
     "VerifierFailed",
     "Window",
     "arm_of",
+    "beside_loop",
     "calibrate",
     "collection_name",
     "detect_intent",
@@ -228,4 +242,5 @@ __all__ = [
     "rejection_id",
     "replay",
     "threshold_curve",
+    "trap_odds",
 ]

@@ -1,18 +1,19 @@
 """Whether two answers say the same, by what is written and, where that is silent, by likeness."""
 
-from semantic_layer.answer_equality import (
+from semantic_layer.comparison.answer_equality import (
     SURELY_SAME,
     UNDECIDED,
     Equality,
     by_score,
     compare_answers,
 )
-from semantic_layer.decision import Found, Judge
+from semantic_layer.decision import Judge
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable, TextTooLong
 from semantic_layer.guarded import GuardedParts
-from semantic_layer.likeness import KnowsWord
-from semantic_layer.scorer import Scorer
+from semantic_layer.models.scorer import Scorer
+from semantic_layer.text.likeness import KnowsWord
+from semantic_layer.weighing import Found
 
 
 class AnswerComparison:

@@ -72,11 +72,11 @@ class Circuit:
             self._backoff_s = self._settings.backoff_s
             self._move(State.CLOSED)
 
-    def failed(self, ticket: int, now: float) -> None:
-        """Take note that the call with this ticket failed."""
+    def failed(self, ticket: int, now: float, num_callers: int = 1) -> None:
+        """Take note that the call with this ticket failed, which so many waited for."""
         if ticket != self._epoch:
             return
-        self._failures += 1
+        self._failures += num_callers
         if self.state is State.HALF_OPEN:
             self._backoff_s = min(self._backoff_s * 2, self._settings.max_backoff_s)
             self._open(now)
@@ -123,8 +123,16 @@ class Breaker:
         """Whether calls are kept away, or only a probe is let through."""
         return self._circuit.state is not State.CLOSED
 
-    async def call(self, make: Callable[[], Awaitable[T]], *, deadline_s: float | None = None) -> T:
+    async def call(
+        self,
+        make: Callable[[], Awaitable[T]],
+        *,
+        deadline_s: float | None = None,
+        num_callers: int = 1,
+    ) -> T:
         """Await what ``make`` returns, within the deadline.
+
+        A failure counts once for each of those who wait for this one call.
 
         Raises:
             StoreUnavailable: the circuit is open, the deadline passed, or the part is down.
@@ -137,7 +145,7 @@ class Breaker:
             async with asyncio.timeout(limit_s):
                 result = await make()
         except (TimeoutError, StoreUnavailable, OSError) as error:
-            self._circuit.failed(ticket, self._clock())
+            self._circuit.failed(ticket, self._clock(), num_callers)
             if self._on_failure is not None:
                 self._on_failure(self.part)
             raise StoreUnavailable(f"{self.part}: {str(error) or 'deadline passed'}") from error

@@ -7,19 +7,23 @@ miss, never an error.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from semantic_layer.answer_comparison import AnswerComparison
-from semantic_layer.answer_equality import Equality
+from semantic_layer.beside import beside_loop
+from semantic_layer.calibration.thresholds import Thresholds
 from semantic_layer.canonical import exact_key
+from semantic_layer.chats.rewriting import Rewriter
+from semantic_layer.comparison.answer_equality import Equality
 from semantic_layer.decision import Judge
-from semantic_layer.embedding import Embedder
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable
 from semantic_layer.exact import ExactReader
 from semantic_layer.guarded import GuardedParts, Observe, OnFailure, Stopwatch
-from semantic_layer.intent import DetectIntent, detect_intent
+from semantic_layer.intents.intent import DetectIntent, detect_intent
 from semantic_layer.lookup import Lookup
+from semantic_layer.models.embedding import Embedder
+from semantic_layer.models.scorer import Scorer
+from semantic_layer.models.verifier import Verifier
 from semantic_layer.nearest import NearestSearch
 from semantic_layer.outcome import Bypass, Hit, Inspection, Judgement, Miss, Outcome, Reason
 from semantic_layer.policy import CachePolicy
@@ -27,13 +31,10 @@ from semantic_layer.reading import RequestReader
 from semantic_layer.reembedding import Reembedder
 from semantic_layer.rejections import Rejections
 from semantic_layer.request import CacheControl, CacheQuery
-from semantic_layer.response_store import Page, ResponseStore, Room, Selector
 from semantic_layer.restoration import Restorer
-from semantic_layer.scorer import Scorer
-from semantic_layer.thresholds import Thresholds
+from semantic_layer.stores.response_store import Names, Page, ResponseStore, Room, Selector
+from semantic_layer.stores.vector_index import VectorIndex
 from semantic_layer.upkeep import Near, PartState, Upkeep
-from semantic_layer.vector_index import VectorIndex
-from semantic_layer.verifier import Verifier
 from semantic_layer.writer import EntryWriter
 
 
@@ -46,6 +47,7 @@ class SemanticCache:
         embedder: None leaves exact repeats only.
         scorer: turns a comparison into the probability of the same answer.
         verifier: gives that probability better; None leaves it to the scorer.
+        rewriter: puts last messages that need their history so that they do not.
         detect: names the intent of a text and, where there is one, its vector.
         clock: Unix seconds.
         observe: told the seconds of each stage (exact, embed, search, verify).
@@ -63,6 +65,7 @@ class SemanticCache:
         policy: CachePolicy | None = None,
         scorer: Scorer | None = None,
         verifier: Verifier | None = None,
+        rewriter: Rewriter | None = None,
         thresholds: Thresholds | None = None,
         detect: DetectIntent = detect_intent,
         clock: Callable[[], float] = time.time,
@@ -77,7 +80,9 @@ class SemanticCache:
         knows_word = None if embedder is None else embedder.knows_word
         self._clock = clock
         self._observe = observe
-        self._parts = GuardedParts(store, index, embedder, verifier, self.policy, on_failure)
+        self._parts = GuardedParts(
+            store, index, embedder, verifier, self.policy, on_failure, rewriter
+        )
         scorer = scorer or Scorer.conservative()
         self._judge = Judge(scorer, knows_word, self._parts.verifier)
         self._answers = AnswerComparison(self._parts, scorer, knows_word)
@@ -105,24 +110,19 @@ class SemanticCache:
 
     async def lookup(self, query: CacheQuery, control: CacheControl) -> Outcome:
         """Find an answer that may be served, exact repeats first; never raises for a store."""
-        refusal = self._refusal(query, control)
+        refusal = self.policy.refusal(query, control)
         if refusal is not None:
             return Bypass((refusal,))
-        found, look = await self._find(query, control, self._observe)
+        key = await beside_loop(query.num_bytes, exact_key, query, control.context)
+        look = Lookup(query, control, key, self._clock())
+        found = await self._find(look, self._observe)
         if look.stale:
             await self._forget(look)
         if isinstance(found, Hit):
             return found
         if not look.is_cacheable:
             return Bypass(found.reasons, look.intent)
-        return Miss(
-            key=look.key,
-            scope=look.scope if look.embedding is not None else None,
-            text=look.text,
-            embedding=look.embedding,
-            may_store=not control.no_store,
-            judgement=found,
-        )
+        return look.miss(found, may_store=not control.no_store)
 
     async def lookup_many(
         self, queries: Sequence[CacheQuery], control: CacheControl
@@ -141,9 +141,9 @@ class SemanticCache:
             entries = await self._exact.many(looks)
             watch.lap("exact")
         return [
-            Miss(look.key, None, None, None, not control.no_store)
+            look.miss(Judgement(), may_store=not control.no_store)
             if entry is None or entry.is_stale(now)
-            else _hit("exact", entry, now, Judgement(intent=entry.intent))
+            else look.hit("exact", entry, Judgement(intent=entry.intent))
             for look, entry in zip(looks, entries, strict=True)
         ]
 
@@ -152,16 +152,33 @@ class SemanticCache:
 
         ``key`` is that of the request's `Miss`.
         """
-        look = Lookup(query, control, key, self._clock())
-        entry = await self._exact.one(look)
-        return None if entry is None or entry.is_stale(look.now) else entry
+        entry = await self._exact.one(Lookup(query, control, key, self._clock()))
+        return None if entry is None or entry.is_stale(self._clock()) else entry
+
+    async def is_withdrawn(
+        self, query: CacheQuery, control: CacheControl, key: str, age_s: float
+    ) -> bool:
+        """Say whether this request's answers of ``age_s`` ago were withdrawn since.
+
+        ``key`` is that of the request's `Miss`. False also when the store is down.
+        """
+        names = Names(query.tenant, query.namespace, query.model, key, control.tags)
+        try:
+            return await self._parts.is_withdrawn(names, age_s)
+        except StoreUnavailable:
+            return False
 
     async def inspect(self, query: CacheQuery, control: CacheControl) -> Inspection:
-        """Tell what `lookup` would do, with all candidates; counts, writes and removes nothing."""
-        refusal = self._refusal(query, control)
+        """Tell what `lookup` would do, with all candidates; counts, writes and removes nothing.
+
+        No served model is asked: what only a judge or a rewriter could tell stays open.
+        """
+        refusal = self.policy.refusal(query, control)
         if refusal is not None:
             return Inspection("bypass", judgement=Judgement(reasons=(refusal,)))
-        found, look = await self._find(query, control, None)
+        key = exact_key(query, control.context)
+        look = Lookup(query, control, key, self._clock(), is_dry=True)
+        found = await self._find(look, None)
         if isinstance(found, Hit):
             return Inspection(found.layer, found.entry, found.judgement)
         return Inspection("miss" if look.is_cacheable else "bypass", judgement=found)
@@ -205,7 +222,7 @@ class SemanticCache:
         Raises:
             StoreUnavailable: a part is slow or down.
         """
-        if self._refusal(query, replace(control, no_cache=False)) is not None:
+        if self.policy.refusal(query, replace(control, no_cache=False)) is not None:
             return None
         look = Lookup(query, control, exact_key(query, control.context), self._clock())
         await self._reader.read(look, self.thresholds, Stopwatch(None))
@@ -213,7 +230,7 @@ class SemanticCache:
             return None
         if look.scope is not None and look.embedding is None:
             raise StoreUnavailable(look.reasons[-1].detail)
-        miss = Miss(look.key, look.scope, look.text, look.embedding, True, look.judgement)
+        miss = look.miss(look.judgement, may_store=True)
         return await self._writer.write(
             query, control, miss, answer, answer_text=answer_text, exact_only=exact_only
         )
@@ -246,6 +263,8 @@ class SemanticCache:
 
     async def invalidate(self, selector: Selector, *, dry_run: bool = False) -> int:
         """Remove the selected entries from both stores, or only count them.
+
+        Answers that are on their way to them are not kept, here and in other gateways.
 
         Raises:
             StoreUnavailable: a store is slow or down; some entries may be gone already.
@@ -295,56 +314,30 @@ class SemanticCache:
 
     async def close(self) -> None:
         """Close the models and both stores."""
-        if self._parts.verifier is not None:
-            await self._parts.verifier.close()
-        if self._parts.embedder is not None:
-            await self._parts.embedder.close()
-        await self._parts.index.close()
-        await self._parts.store.close()
+        await self._parts.close()
 
-    def _refusal(self, query: CacheQuery, control: CacheControl) -> Reason | None:
-        if control.no_cache and control.no_store:
-            return Reason("cache-control", "skip", "no-cache and no-store")
-        temperature = query.request.get("temperature")
-        if isinstance(temperature, int | float) and temperature > self.policy.max_temperature:
-            detail = f"{temperature:g} is above {self.policy.max_temperature:g}"
-            return Reason("temperature", "skip", detail)
-        return None
-
-    async def _find(
-        self, query: CacheQuery, control: CacheControl, observe: Observe | None
-    ) -> tuple[Hit | Judgement, Lookup]:
-        watch = Stopwatch(observe)
-        look = Lookup(query, control, exact_key(query, control.context), self._clock())
+    async def _find(self, look: Lookup, observe: Observe | None) -> Hit | Judgement:
+        watch, control = Stopwatch(observe), look.control
         if not control.no_cache:
             entry = await self._exact.one(look)
             watch.lap("exact")
             if entry is not None:
                 look.know(control.intent or entry.intent, self.thresholds)
-                return _hit("exact", entry, look.now, look.judgement), look
+                return look.hit("exact", entry, look.judgement)
         await self._reader.read(look, self.thresholds, watch)
         if look.scope is None or look.embedding is None or control.no_cache:
-            return look.judgement, look
+            return look.judgement
         decision = await self._nearest.of(look, self.thresholds, watch)
         if decision is None:
-            return look.judgement, look
+            return look.judgement
         judgement = look.completed(decision.judgement)
         if decision.entry is None:
-            return judgement, look
-        if decision.entry.entry_id == look.key:  # written since the exact read
-            return _hit("exact", decision.entry, look.now, judgement), look
-        return _hit("semantic", decision.entry, look.now, judgement), look
+            return judgement
+        is_repeat = decision.entry.entry_id == look.key  # written since the exact read
+        return look.hit("exact" if is_repeat else "semantic", decision.entry, judgement)
 
     async def _forget(self, look: Lookup) -> None:
         try:
             await self._parts.drop_points(look.query.tenant, look.stale)
         except StoreUnavailable:
             return
-
-
-def _hit(
-    layer: Literal["exact", "semantic"], entry: Entry, now: float, judgement: Judgement
-) -> Hit:
-    stale_s = now - entry.fresh_until if entry.fresh_until is not None else -1.0
-    age_s = max(0.0, now - entry.created_at)
-    return Hit(layer, entry, age_s, judgement, stale_s if stale_s >= 0 else None)

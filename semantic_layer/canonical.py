@@ -5,10 +5,13 @@ every string, list and map its length, so no two different requests give the sam
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from semantic_layer.conversation import PLACEHOLDER, Turn
+import msgspec
+
+from semantic_layer.chats.conversation import PLACEHOLDER, Turn
 from semantic_layer.request import CacheQuery
 
 TRANSPORT_ONLY = frozenset(
@@ -23,15 +26,33 @@ TRANSPORT_ONLY = frozenset(
         "service_tier",
     }
 )
-_VERSIONS = {"exact": "exact-1", "scope": "scope-2"}
+_VERSIONS = {"exact": "exact-1", "scope": "scope-3"}
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p")
+_LIMITS = ("max_tokens", "max_completion_tokens")
 _SCHEMAS = frozenset({"parameters", "schema", "input_schema", "arguments", "input", "const"})
+_REMEMBERED_BYTES = 4096
+_pack = msgspec.msgpack.Encoder().encode
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 
 
 def exact_key(query: CacheQuery, context: Iterable[str] | None = None) -> str:
     """Return the 256-bit key under which an answer to exactly this request is kept (hex)."""
-    return _digest("exact", query, context, _fields(query.request))
+    who = (query.tenant, query.namespace, query.api, query.model, query.model_fingerprint)
+    try:
+        packed = _pack((*who, sorted(set(context or ())), query.request))
+    except (OverflowError, TypeError, UnicodeEncodeError):  # JSON has more than msgpack
+        return _digest("exact", query, context, _fields(query.request))
+    if len(packed) > _REMEMBERED_BYTES:
+        return _digest("exact", query, context, _fields(query.request))
+    return _known_key(packed)
+
+
+@lru_cache(maxsize=2048)
+def _known_key(packed: bytes) -> str:
+    """Return the key of what msgpack tells apart at least as finely; repeats are keyed once."""
+    tenant, namespace, api, model, fingerprint, context, request = msgspec.msgpack.decode(packed)
+    query = CacheQuery(tenant, model, fingerprint, request, api, namespace)
+    return _digest("exact", query, context, _fields(request))
 
 
 def scope_of(query: CacheQuery, turn: Turn, context: Iterable[str] | None = None) -> str:
@@ -40,11 +61,11 @@ def scope_of(query: CacheQuery, turn: Turn, context: Iterable[str] | None = None
     Sampling options without a seed are folded into two classes, greedy and sampled.
     """
     fields = _fields({**query.request, "messages": turn.frame})
-    if "seed" not in fields:
-        temperature = fields.get("temperature", 1)
-        fields = {name: value for name, value in fields.items() if name not in _SAMPLING}
-        fields["\0sampling"] = "greedy" if temperature == 0 else "sampled"
-    return _digest("scope", query, context, fields)
+    if "seed" in fields:
+        return _digest("scope", query, context, fields)
+    sampling = "greedy" if fields.get("temperature", 1) == 0 else "sampled"
+    alike = {name: value for name, value in fields.items() if name not in _SAMPLING}
+    return _digest("scope", query, context, alike, sampling)
 
 
 def encode(value: Any) -> bytes:
@@ -64,7 +85,11 @@ def request_fields(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _digest(
-    purpose: str, query: CacheQuery, context: Iterable[str] | None, fields: dict[str, Any]
+    purpose: str,
+    query: CacheQuery,
+    context: Iterable[str] | None,
+    fields: dict[str, Any],
+    sampling: str | None = None,
 ) -> str:
     parts = [
         f"strata-{_VERSIONS[purpose]}",
@@ -75,6 +100,7 @@ def _digest(
         query.model_fingerprint,
         sorted(set(context or ())),
         fields,
+        *([] if sampling is None else [sampling]),
     ]
     return blake2b(encode(parts), digest_size=32).hexdigest()
 
@@ -85,10 +111,10 @@ def _fields(request: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in request.items()
         if value is not None and name not in TRANSPORT_ONLY and name != "model"
     }
-    limits = {fields.get("max_tokens"), fields.get("max_completion_tokens")} - {None}
-    if len(limits) == 1:
+    limits = [fields[name] for name in _LIMITS if name in fields]
+    if limits and encode(limits[0]) == encode(limits[-1]):
         fields.pop("max_tokens", None)
-        fields["max_completion_tokens"] = limits.pop()
+        fields["max_completion_tokens"] = limits[0]
     return fields
 
 

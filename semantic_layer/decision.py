@@ -1,25 +1,42 @@
 """Judge stored entries for a new text: guards, score, threshold. Knows no store and no model."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from semantic_layer.analysis import analyse
-from semantic_layer.context_score import ContextScore
-from semantic_layer.edits import Comparison, compare
+from semantic_layer.calibration.pooled import shifted
+from semantic_layer.chats.context_score import ContextScore
+from semantic_layer.comparison.edits import Comparison, compare
+from semantic_layer.comparison.guards import Ruling, first_veto, ruling
+from semantic_layer.comparison.literal import is_same_text
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable
-from semantic_layer.guards import first_veto
-from semantic_layer.histories import Fit
-from semantic_layer.likeness import KnowsWord
-from semantic_layer.outcome import Candidate, Judgement, Reason, Verdict
-from semantic_layer.scorer import Scorer, says_nearly_the_same, says_the_same
-from semantic_layer.script import normalise
-from semantic_layer.verifier import Pair
+from semantic_layer.models.scorer import Scorer, is_in_place, says_nearly_the_same, says_the_same
+from semantic_layer.models.verifier import Pair
+from semantic_layer.outcome import Judgement, Reason
+from semantic_layer.text.analysis import analyse
+from semantic_layer.text.likeness import KnowsWord
+from semantic_layer.weighing import (
+    Found,
+    Open,
+    Weighed,
+    against,
+    doubts_of,
+    hindrance,
+    may_be_served,
+    num_verified,
+    own_threshold,
+    pairs_of,
+    rank,
+    refusal,
+    settled,
+    unverified,
+)
 
 _SAMPLES = ("What is it?", "这是什么？")  # read once ahead, so that word lists are loaded
-_LONG_TEXT = 4_000  # characters; beyond, only equal texts are judged
+NO_MODEL = "a dry run asks no model"
 _MOST_VERIFIED = 5
+_ANOTHER = "another may be served"
 _FIRST_VERIFIED = 1  # the nearest is asked of alone: it is the one served most of the time
 
 
@@ -27,6 +44,7 @@ class Verify(Protocol):
     """A verifier behind its breaker."""
 
     fingerprint: str
+    asks_model: bool
 
     def fits(self, text: str) -> bool:
         """Say whether a text is short enough to be read whole."""
@@ -41,50 +59,40 @@ class Verify(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An entry near the asked text; ``is_young`` is False when the caller wants a newer answer.
+class Unasked:
+    """Stands for a verifier that must not be asked now."""
 
-    ``fit`` is there when messages stand before either text, ``threshold`` when the entry has one of
-    its own.
-    """
+    asks_model = False
 
-    similarity: float
-    entry: Entry
-    is_young: bool = True
-    fit: Fit | None = None
-    threshold: float | None = None
+    def __init__(self, verifier: Verify, why: str) -> None:
+        self.fingerprint = verifier.fingerprint
+        self.fits = verifier.fits
+        self._why = why
+
+    async def scores(self, pairs: Sequence[Pair]) -> list[float]:  # noqa: ARG002 - as the others'
+        """Give no score.
+
+        Raises:
+            StoreUnavailable: always.
+        """
+        raise StoreUnavailable(self._why)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The entry to serve, if any, and the numbers of it or of the best one refused."""
+    """The entry to serve, if any, and the numbers of it or of the best one refused.
+
+    ``weighed`` is what a search that goes on need not find out again.
+    """
 
     entry: Entry | None
     judgement: Judgement
+    weighed: tuple[Weighed, ...] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """What rules leave open: the (asked, stored) texts to be scored, the least counts.
-
-    ``comparison`` is that of the last messages when they are among them; else rules gave them
-    ``settled``.
-    """
-
-    pairs: tuple[Pair, ...]
-    comparison: Comparison | None = None
-    settled: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Weighed:
-    """What rules say of a candidate; ``open`` is there while a score has to be found."""
-
-    found: Found
-    score: float
-    reasons: tuple[Reason, ...]
-    open: _Open | None = None
+    @property
+    def is_final(self) -> bool:
+        """Whether others that are less near can't be served: one is, or enough were read."""
+        return self.entry is not None or num_verified(self.weighed) >= _MOST_VERIFIED
 
 
 class Judge:
@@ -109,6 +117,13 @@ class Judge:
         for sample in _SAMPLES:
             analyse(sample)
 
+    def dry(self) -> "Judge":
+        """Return the judge of dry runs, which ask no served model."""
+        verifier = self._verifier
+        if verifier is not None and verifier.asks_model:
+            verifier = Unasked(verifier, NO_MODEL)
+        return Judge(self._scorer, self._knows_word, verifier)
+
     @property
     def fingerprint(self) -> str:
         """What changes whenever scores would."""
@@ -121,9 +136,24 @@ class Judge:
         """The cosine under which no candidate can be served."""
         return self._scorer.least_similarity
 
-    async def decide(self, text: str, threshold: float, found: Iterable[Found]) -> Decision:
-        """Serve the candidate with the highest score that reaches the threshold."""
-        weighed = [self._weigh(text, item, _own(threshold, item)) for item in found]
+    @property
+    def least_verified(self) -> float:
+        """The cosine under which none but the nearest can be, in chats without a history."""
+        return self._scorer.least_verified
+
+    async def decide(
+        self,
+        text: str,
+        threshold: float,
+        found: Iterable[Found],
+        before: Sequence[Weighed] = (),
+    ) -> Decision:
+        """Serve the candidate with the highest score of those that had to be looked at.
+
+        They are given nearest first. Once rules let one be served, no other is compared; those of
+        ``before`` are nearer, and were refused.
+        """
+        weighed = [*before, *self._weigh_all(text, threshold, found, first=not before)]
         if not weighed:
             return Decision(None, Judgement())
         if self._verifier is None:
@@ -131,157 +161,128 @@ class Judge:
         else:
             weighed = await self._verified(threshold, weighed, self._verifier)
         judged = [
-            (_against(_own(threshold, item.found), item), item.found.entry) for item in weighed
+            (against(own_threshold(threshold, item.found), item), item.found.entry)
+            for item in weighed
         ]
-        best, entry = max(judged, key=_rank)
+        best, entry = max(judged, key=rank)
         judgement = Judgement(
             threshold=next(
-                _own(threshold, item.found) for item in weighed if item.found.entry is entry
+                own_threshold(threshold, item.found)
+                for item in weighed
+                if item.found.entry is entry
             ),
             similarity=best.similarity,
             score=best.score,
             reasons=best.reasons,
             candidates=tuple(candidate for candidate, _ in judged),
         )
-        return Decision(entry if best.reasons[-1].verdict == "pass" else None, judgement)
+        served = entry if best.reasons[-1].verdict == "pass" else None
+        return Decision(served, judgement, tuple(weighed))
 
-    def _weigh(self, text: str, found: Found, threshold: float = 1.0) -> _Weighed:
+    def _weigh_all(
+        self, text: str, threshold: float, found: Iterable[Found], *, first: bool
+    ) -> Iterator[Weighed]:
+        """Weigh until rules let one be served; ``first`` of those they leave open is nearest."""
+        served = False
+        for item in found:
+            if served:
+                yield Weighed(item, 0.0, (Reason("guards", "skip", _ANOTHER),))
+                continue
+            least = self._least(item, nearest=first)
+            weighed = self._weigh(text, item, own_threshold(threshold, item), least)
+            first = first and weighed.open is None
+            served = may_be_served(threshold, weighed)
+            yield weighed
+
+    def _least(self, found: Found, *, nearest: bool) -> float:
+        """Return the cosine under which a candidate can't be served."""
+        if self._verifier is None or found.fit is not None:
+            return self._scorer.least_similarity
+        return self._scorer.least_nearest if nearest else self._scorer.least_verified
+
+    def _weigh(self, text: str, found: Found, threshold: float, least: float) -> Weighed:
         """Settle what needs no score: equal texts, vetoes, differences that mean nothing."""
         fit = found.fit
         asked, stored = (text, found.entry.text or "") if fit is None else fit.texts
         before = () if fit is None else (fit.reason,)
-        veto = self._hindrance(asked, stored, found)
+        veto = refusal(found)
+        if veto is None and is_same_text(asked, stored):
+            return settled(found, 1.0, (*before, Reason("equal", "pass", "the same text")))
+        veto = veto or hindrance(asked, stored, found, least)
         if veto is not None:
-            return _Weighed(found, 0.0, (veto,))
-        if normalise(asked) == normalise(stored):
-            return _settled(found, 1.0, (*before, Reason("equal", "pass", "the same text")))
+            return Weighed(found, 0.0, (veto,))
         comparison = compare(analyse(asked), analyse(stored), self._knows_word)
-        veto = first_veto(comparison)
-        if veto is not None:
-            return _Weighed(found, 0.0, (*before, veto))
-        reasons = (*before, Reason("guards", "pass"))
-        if says_nearly_the_same(comparison) and not self._may_be_turned(comparison):
+        ruled = self._rule(comparison)
+        if ruled.veto is not None:
+            return Weighed(found, 0.0, (*before, ruled.veto))
+        reasons = (*before, *(ruled.doubts or (Reason("guards", "pass"),)))
+        is_clear = not ruled.doubts and not self._may_be_turned(comparison)
+        if is_clear and says_nearly_the_same(comparison):
             score = self._scorer.score(found.similarity, comparison)
             if says_the_same(comparison) or score >= threshold:
-                return _settled(found, score, reasons)
-        return _Weighed(found, 0.0, reasons, _Open(((asked, stored), *_doubts(found)), comparison))
+                return settled(found, score, reasons)
+        parts = (("last", (asked, stored)), *doubts_of(found))
+        return Weighed(found, 0.0, reasons, Open(parts, comparison, ruled.cost))
+
+    def _rule(self, comparison: Comparison) -> Ruling:
+        """Take every finding for a veto where there is no verifier to read what is open."""
+        return Ruling(first_veto(comparison)) if self._verifier is None else ruling(comparison)
 
     def _may_be_turned(self, comparison: Comparison) -> bool:
         """Say whether words stand elsewhere, which a verifier can read and rules cannot."""
-        return self._verifier is not None and comparison.order != "same"
+        return self._verifier is not None and not is_in_place(comparison)
 
-    def _hindrance(self, text: str, stored: str, found: Found) -> Reason | None:
-        """Return why two texts need not even be compared."""
-        if found.fit is not None and found.fit.reason.verdict == "veto":
-            return found.fit.reason
-        if not found.is_young:
-            return Reason("age", "veto", "older than the request allows")
-        if normalise(text) == normalise(stored):
-            return None
-        if found.similarity < self._scorer.least_similarity:
-            return Reason("similarity", "veto", f"{found.similarity:.4f} is too low")
-        if max(len(text), len(stored)) > _LONG_TEXT:
-            return Reason("length", "veto", "too long to be compared word by word")
-        return None
-
-    def _scored(self, item: _Weighed) -> _Weighed:
+    def _scored(self, item: Weighed) -> Weighed:
         if item.open is None:
             return item
-        if item.open.comparison is None or _doubts(item.found):
-            return _unverified(item, "the history is in other words, and there is no verifier")
+        if item.open.comparison is None or doubts_of(item.found):
+            return unverified(item, "the history is in other words, and there is no verifier")
         score = self._scorer.score(item.found.similarity, item.open.comparison)
         return replace(item, score=score, open=None)
 
     async def _verified(
-        self, threshold: float, weighed: list[_Weighed], verifier: Verify
-    ) -> list[_Weighed]:
+        self, threshold: float, weighed: list[Weighed], verifier: Verify
+    ) -> list[Weighed]:
         """Ask the verifier of what is open, nearest first, until one may be served."""
         result = list(weighed)
         places = [i for i, item in enumerate(weighed) if _fits(verifier, item)]
         places.sort(key=lambda i: -weighed[i].found.similarity)
         why = "others are nearer, or it is too long"
-        served = any(_may(threshold, item) for item in weighed)
-        for chunk in (places[:_FIRST_VERIFIED], places[_FIRST_VERIFIED:_MOST_VERIFIED]):
+        served = any(may_be_served(threshold, item) for item in weighed)
+        num_before = num_verified(weighed)
+        places = places[: _MOST_VERIFIED - num_before]
+        first = _MOST_VERIFIED if num_before else _FIRST_VERIFIED
+        for chunk in (places[:first], places[first:]):
             if served:
-                why = "another may be served"
+                why = _ANOTHER
             if served or not chunk:
                 break
-            pairs = [_pairs(weighed[i]) for i in chunk]
+            pairs = [pairs_of(weighed[i]) for i in chunk]
             try:
                 scores = iter(await verifier.scores([pair for own in pairs for pair in own]))
             except StoreUnavailable as error:
                 why = str(error)
                 break
             for i, own in zip(chunk, pairs, strict=True):
-                result[i] = self._closed(weighed[i], min(next(scores) for _ in own), verifier)
-                served = served or _may(threshold, result[i])
-        return [_unverified(item, why) for item in result]
+                result[i] = self._closed(weighed[i], [next(scores) for _ in own], verifier)
+                served = served or may_be_served(threshold, result[i])
+        return [unverified(item, why) for item in result]
 
-    def _closed(self, item: _Weighed, least: float, verifier: Verify) -> _Weighed:
-        """Score an open candidate by the least that the verifier gave."""
+    def _closed(self, item: Weighed, scores: list[float], verifier: Verify) -> Weighed:
+        """Score an open candidate by what the verifier gave to its parts."""
         assert item.open is not None, "nothing is open"
-        fit = item.found.fit
+        fit, least = item.found.fit, min(scores)
+        if item.open.cost:
+            scores[0] = shifted(scores[0], -item.open.cost)
+        score = min(scores)
         if fit is not None and fit.refers:
-            score = self._context.of(least, verifier.fingerprint)
-        else:
-            score = least
+            of_parts = zip((part for part, _ in item.open.parts), scores, strict=True)
+            score = self._context.of(of_parts, verifier.fingerprint)
         reasons = (*item.reasons, Reason("verify", "pass", f"{least:.4f}"))
         return replace(item, score=min(score, item.open.settled), reasons=reasons, open=None)
 
 
-def _settled(found: Found, score: float, reasons: tuple[Reason, ...]) -> _Weighed:
-    """Take the rules' score of the last messages, unless the histories leave doubts."""
-    doubts = _doubts(found)
-    if not doubts:
-        return _Weighed(found, score, reasons)
-    return _Weighed(found, 0.0, reasons, _Open(doubts, settled=score))
-
-
-def _doubts(found: Found) -> tuple[Pair, ...]:
-    return () if found.fit is None else tuple((d.one, d.other) for d in found.fit.doubts)
-
-
-def _pairs(item: _Weighed) -> tuple[Pair, ...]:
-    return () if item.open is None else item.open.pairs
-
-
-def _fits(verifier: Verify, item: _Weighed) -> bool:
+def _fits(verifier: Verify, item: Weighed) -> bool:
     """Say whether a candidate is open and all its texts are short enough to be read whole."""
-    texts = [text for pair in _pairs(item) for text in pair]
+    texts = [text for pair in pairs_of(item) for text in pair]
     return bool(texts) and all(verifier.fits(text) for text in texts)
-
-
-def _capped(item: _Weighed) -> float:
-    """Return the score, at most what the histories leave."""
-    return item.score if item.found.fit is None else min(item.score, item.found.fit.score)
-
-
-def _own(threshold: float, found: Found) -> float:
-    """Return the entry's own threshold, or else the intent's."""
-    return threshold if found.threshold is None else found.threshold
-
-
-def _may(threshold: float, item: _Weighed) -> bool:
-    passed = item.open is None and all(reason.verdict == "pass" for reason in item.reasons)
-    return passed and _capped(item) >= _own(threshold, item.found)
-
-
-def _rank(judged: tuple[Candidate, Entry]) -> tuple[bool, float, float]:
-    """Return what the best is chosen by: first of all, that it may be served."""
-    candidate, _ = judged
-    return candidate.reasons[-1].verdict == "pass", candidate.score, candidate.similarity
-
-
-def _unverified(item: _Weighed, why: str) -> _Weighed:
-    """Close a candidate that the verifier was not asked of: it cannot be served."""
-    if item.open is None:
-        return item
-    return replace(item, reasons=(*item.reasons, Reason("verify", "skip", why)), open=None)
-
-
-def _against(threshold: float, item: _Weighed) -> Candidate:
-    reasons, score, entry = item.reasons, _capped(item), item.found.entry
-    if all(reason.verdict == "pass" for reason in reasons):
-        verdict: Verdict = "pass" if score >= threshold else "veto"
-        reasons = (*reasons, Reason("threshold", verdict, f"{score:.4f} / {threshold:.4f}"))
-    return Candidate(entry.entry_id, item.found.similarity, score, reasons, entry.text or "")

@@ -31,6 +31,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     query: str | None = None  # the text that the caller named for similarity
     request: bytes = b""  # canonical JSON of the request, for browsing and re-embedding
     fresh_until: float | None = None
+    restated: str = ""  # the last message in a rewriter's words that need no history
 
     def is_stale(self, now: float) -> bool:
         """Say whether a new answer is due."""

@@ -7,6 +7,7 @@ SemanticLayerError
 │   └── EntryCorrupt         stored bytes that are no entry of ours; read as absent
 ├── EmbedderFailed           the embedding model does not load, broke, or is closed
 ├── VerifierFailed           the verifier does not load, broke, or cannot be asked
+├── RewriterFailed           the rewriter cannot be asked, or gave no text
 ├── TextTooLong              a text does not fit the embedder's window
 ├── ServerNotFound           no Valkey or Redis server binary on this machine
 └── ServerFailed             the embedded server did not come up; names its log
@@ -48,11 +49,15 @@ class EmbedderFailed(SemanticLayerError):
 class TextTooLong(SemanticLayerError):
     """A text does not fit the embedder's window; it must not be cut."""
 
-    def __init__(self, num_tokens: int, window_tokens: int) -> None:
-        super().__init__(f"{num_tokens} tokens do not fit the window of {window_tokens}")
-        self.num_tokens = num_tokens
+    def __init__(self, size: str, window_tokens: int) -> None:
+        super().__init__(f"{size} do not fit the window of {window_tokens} tokens")
+        self.size = size
         self.window_tokens = window_tokens
 
 
 class VerifierFailed(SemanticLayerError):
     """The verifier does not load, broke at work, or cannot be asked."""
+
+
+class RewriterFailed(SemanticLayerError):
+    """The rewriter cannot be asked, or gave no text."""

@@ -1,21 +1,23 @@
 """One look-up on its way: what is known of it so far. Knows no store."""
 
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from semantic_layer.chat import Chat
+from semantic_layer.calibration.thresholds import Thresholds
+from semantic_layer.calibration.trial import Arm
+from semantic_layer.chats.chat import Chat
 from semantic_layer.entry import Entry
-from semantic_layer.outcome import Candidate, Judgement, Reason
+from semantic_layer.outcome import Candidate, Hit, Judgement, Miss, Reason
 from semantic_layer.request import CacheControl, CacheQuery
-from semantic_layer.thresholds import Thresholds
-from semantic_layer.trial import Arm
-from semantic_layer.vector_index import Vector
+from semantic_layer.stores.vector_index import Vector
 
 
 @dataclass(slots=True)
 class Lookup:
     """What a look-up has found out so far. ``scope`` None means exact repeats only.
 
-    Without ``is_cacheable`` the cache takes no part in the request.
+    Without ``is_cacheable`` the cache takes no part in the request. One that ``is_dry`` asks no
+    served model.
     """
 
     query: CacheQuery
@@ -30,9 +32,16 @@ class Lookup:
     arm: Arm | None = None
     embedding: Vector | None = None
     is_cacheable: bool = True
+    is_dry: bool = False
     reasons: list[Reason] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
     rejected: list[Candidate] = field(default_factory=list)
+    num_compared: int = 0  # messages of stored chats
+
+    @property
+    def restated(self) -> str:
+        """The last message in a rewriter's words, "" without one."""
+        return "" if self.chat is None else self.chat.restated
 
     def know(self, intent: str | None, thresholds: Thresholds) -> None:
         """Take note of the intent, and with it of the score that a hit must reach."""
@@ -66,7 +75,7 @@ class Lookup:
 
     def completed(self, judgement: Judgement) -> Judgement:
         """Add to a judgement of candidates what the look-up knows."""
-        reasons = judgement.reasons
+        reasons = (*self.reasons, *judgement.reasons)
         if self.rejected and not judgement.candidates:
             reasons = self.rejected[0].reasons
         return replace(
@@ -77,6 +86,25 @@ class Lookup:
             arm=self.arm,
             reasons=reasons,
             candidates=(*judgement.candidates, *self.rejected),
+        )
+
+    def hit(self, layer: Literal["exact", "semantic"], entry: Entry, judgement: Judgement) -> Hit:
+        """Serve an entry."""
+        overdue_s = -1.0 if entry.fresh_until is None else self.now - entry.fresh_until
+        age_s = max(0.0, self.now - entry.created_at)
+        return Hit(layer, entry, age_s, judgement, overdue_s if overdue_s >= 0 else None)
+
+    def miss(self, judgement: Judgement, *, may_store: bool) -> Miss:
+        """Serve nothing; the answer can be found by likeness where there is an embedding."""
+        return Miss(
+            key=self.key,
+            scope=None if self.embedding is None else self.scope,
+            text=self.text,
+            embedding=self.embedding,
+            may_store=may_store,
+            judgement=judgement,
+            restated=self.restated,
+            asked_at=self.now,
         )
 
     def reject(self, entry: Entry, similarity: float) -> None:

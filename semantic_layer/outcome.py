@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from semantic_layer.calibration.trial import Arm
 from semantic_layer.entry import Entry
-from semantic_layer.trial import Arm
 
 Verdict = Literal["pass", "veto", "skip"]
 
@@ -70,6 +70,8 @@ class Miss:
 
     ``key`` is the exact key (hex). ``scope`` and ``embedding`` (float32, ``(dim,)``) are None when
     the request may be stored for exact repeats only. ``may_store`` is False under ``no-store``.
+    ``restated`` is the last message in a rewriter's words, "" without one. ``asked_at`` is when its
+    look-up began (Unix seconds): what is withdrawn later takes its answer along.
     """
 
     key: str
@@ -78,6 +80,8 @@ class Miss:
     embedding: npt.NDArray[np.float32] | None
     may_store: bool
     judgement: Judgement = field(default_factory=Judgement)
+    restated: str = ""
+    asked_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

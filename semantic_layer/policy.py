@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from semantic_layer.intent_rules import SEED_RULES, IntentRule
+from semantic_layer.intents.intent_rules import SEED_RULES, IntentRule
+from semantic_layer.outcome import Reason
 from semantic_layer.privacy import Private
+from semantic_layer.request import CacheControl, CacheQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,19 @@ class CachePolicy:
     index_deadline_s: float = 0.25
     embed_deadline_s: float = 1.0
     verify_deadline_s: float = 1.0
+    rewrite_deadline_s: float = 2.0
     failures: int = 5
     backoff_s: float = 0.5
+
+    def refusal(self, query: CacheQuery, control: CacheControl) -> Reason | None:
+        """Return why the cache takes no part in a request, if it does not."""
+        if control.no_cache and control.no_store:
+            return Reason("cache-control", "skip", "no-cache and no-store")
+        temperature = query.request.get("temperature")
+        if isinstance(temperature, int | float) and temperature > self.max_temperature:
+            detail = f"{temperature:g} is above {self.max_temperature:g}"
+            return Reason("temperature", "skip", detail)
+        return None
 
     def rule_of(self, intent: str | None) -> IntentRule:
         """Return the rule of an intent; one that has none follows the defaults."""

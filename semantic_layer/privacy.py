@@ -2,34 +2,38 @@
 
 import asyncio
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Literal
 
-from semantic_layer.private_texts import contact_in, pieces, secret_in
+from semantic_layer.private_texts import PIECE_CHARS, contact_in, pieces, secret_in
 from semantic_layer.request import CacheQuery
 
 Private = Literal["skip", "encrypt", "store"]
-_SAID = ("messages", "prompt", "input", "system")
+_FIELDS = ("messages", "prompt", "input", "system")
 
 
 async def private_kind(query: CacheQuery, asked: str | None, answer_text: str) -> str | None:
     """Name the first private thing found, None when there is none.
 
     Secrets and numbers with checksums count anywhere in request and answer. E-mail addresses and
-    phone numbers count in the text asked alone: elsewhere they are mostly a company's own. Other
-    tasks run between pieces.
+    phone numbers count in the text asked alone: elsewhere they are mostly a company's own. All but
+    short texts are read beside the event loop.
     """
-    said = [text for field in _SAID for text in _texts(query.request.get(field))]
-    for text in (*said, answer_text):
-        for piece in pieces(text):
-            kind = secret_in(piece)
-            if kind is not None:
-                return kind
-            await asyncio.sleep(0)
-    for piece in pieces(asked or ""):
-        kind = contact_in(piece)
-        if kind is not None:
-            return kind
-    return None
+    size = query.num_bytes or sum(map(len, _said(query)))
+    if max(size, len(answer_text)) <= PIECE_CHARS:
+        return _kind_of(query, asked, answer_text)
+    return await asyncio.to_thread(_kind_of, query, asked, answer_text)
+
+
+def _kind_of(query: CacheQuery, asked: str | None, answer_text: str) -> str | None:
+    texts = chain(_said(query), [answer_text])
+    secrets = (secret_in(piece) for text in texts for piece in pieces(text))
+    contacts = (contact_in(piece) for piece in pieces(asked or ""))
+    return next((kind for kind in chain(secrets, contacts) if kind is not None), None)
+
+
+def _said(query: CacheQuery) -> Iterator[str]:
+    return chain.from_iterable(_texts(query.request.get(field)) for field in _FIELDS)
 
 
 def _texts(value: Any) -> Iterator[str]:

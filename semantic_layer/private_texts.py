@@ -30,8 +30,8 @@ from stdnum import iban, luhn
 from stdnum.cn import ric
 from stdnum.us import ssn
 
-PIECE_CHARS = 8_000
-OVERLAP_CHARS = 200
+PIECE_CHARS = 4_000  # some detectors take quadratic time
+OVERLAP_CHARS = 400
 
 _DETECTORS: tuple[type[RegexBasedDetector], ...] = (
     *(AWSKeyDetector, BasicAuthDetector, DiscordBotTokenDetector, GitHubTokenDetector),
@@ -41,8 +41,35 @@ _DETECTORS: tuple[type[RegexBasedDetector], ...] = (
 )
 _MORE_KEYS = re.compile(  # shapes published by their issuers after detect-secrets' last release
     r"\bsk-(?:ant|proj|svcacct|or)-[A-Za-z0-9_-]{24,}|\bAIza[A-Za-z0-9_-]{35}\b"
-    r"|\bgithub_pat_[A-Za-z0-9_]{30,}|\bhf_[A-Za-z0-9]{30,}|\bsk-[A-Za-z0-9]{40,}\b"
+    r"|\bgithub_pat_[A-Za-z0-9_]{30,}|\bhf_[A-Za-z0-9]{30,}|\bsk-(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{20,}"
 )
+_IS = r"\s*(?:is\b|was\b|[:=：#]|是|为)?\s*"
+_SURELY_IS = r"\s*(?:is\b|was\b|[:=：]|是|为)\s*"
+_NO = r"(?: (?:code|number|no\.?|#))?"
+_NAMED_KEY = re.compile(  # a key of any issuer, told by what it is called
+    r"(?:\b(?:api|access|auth|secret|private|bearer|client)[ _-]?(?:key|token|secret)|\bbearer"
+    rf"|密钥|令牌){_IS}[\"'“‘]?"
+    r"(?=[A-Za-z_./+-]*\d)(?=[\d_./+-]*[A-Za-z])[A-Za-z0-9_./+-]{16,}",
+    re.IGNORECASE,
+)
+_NUMBERS = {  # without a checksum, told by what they are called
+    "account number": re.compile(
+        rf"\b(?:account|acct|sort code|routing|iban){_NO}{_IS}(?=(?:[ -]?\d){{6}})\d[\d -]{{4,}}\d"
+        rf"|(?:账号|帐号|卡号|账户){_IS}(?:[ -]?\d){{6,}}",
+        re.IGNORECASE,
+    ),
+    "passport or licence number": re.compile(
+        rf"\b(?:passport|licen[cs]e){_NO}{_IS}(?=[A-Z]*\d{{5}})[A-Z]{{0,3}}\d{{5,12}}\b"
+        rf"|护照(?:号码?)?{_IS}[A-Z]{{0,2}}\d{{7,9}}",
+        re.IGNORECASE,
+    ),
+    "pin": re.compile(
+        rf"\bmy (?:\w+ )?pin{_NO}{_SURELY_IS}\d{{4,8}}\b"
+        rf"|\b(?:pin|cvv|cvc|security) (?:code|number){_SURELY_IS}\d{{3,8}}\b"
+        rf"|\b(?:pin|cvv|cvc)\s*[:=]\s*\d{{3,8}}\b|(?:验证码|安全码){_SURELY_IS}\d{{3,8}}",
+        re.IGNORECASE,
+    ),
+}
 _PASSWORD = re.compile(
     r"(?:\b(?:password|passwd|passcode|passphrase|pwd)|密码|口令)\s*(?:is\b|was\b|[:=：]|是|为)+\s*"
     r"[\"'“‘]?(?=\S*[\d!@#$%^&*_-])(\S{5,})",
@@ -66,7 +93,7 @@ def secret_in(text: str) -> str | None:
     for detector in _detectors():
         if any(detector.analyze_string(text)):
             return str(detector.secret_type).lower()
-    if _MORE_KEYS.search(text):
+    if _MORE_KEYS.search(text) or _NAMED_KEY.search(text):
         return "api key"
     if _PASSWORD.search(text):
         return "password"
@@ -79,7 +106,7 @@ def secret_in(text: str) -> str | None:
     for name, pattern, is_valid in checks:
         if any(is_valid(found.group()) for found in pattern.finditer(text)):
             return name
-    return None
+    return next((name for name, pattern in _NUMBERS.items() if pattern.search(text)), None)
 
 
 def contact_in(text: str) -> str | None:

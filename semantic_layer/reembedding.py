@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from semantic_layer.conversation import chat_of
+from semantic_layer.chats.conversation import chat_of
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable, TextTooLong
 from semantic_layer.guarded import GuardedParts
-from semantic_layer.response_store import Selector
+from semantic_layer.stores.response_store import Selector
 from semantic_layer.upkeep import Upkeep
 from semantic_layer.writer import point_of
 
@@ -44,15 +44,20 @@ class Reembedder:
         self.progress = Progress()
 
     async def run(self) -> None:
-        """Walk until everything that may be found by likeness can be."""
-        while not self.progress.is_done:
+        """Walk until all that likeness may find can be found; then remove the old collections."""
+        num_retired = None
+        while num_retired is None:
             try:
-                await self._walk()
+                if not self.progress.is_done:
+                    await self._walk()
+                num_retired = await self._parts.retire_others(self._clock())
             except StoreUnavailable as error:
                 _log.info("re-embedding waits: %s", error)
                 await asyncio.sleep(_RETRY_S)
         if self.progress.num_embedded:
             _log.info("entries embedded anew: %d", self.progress.num_embedded)
+        if num_retired:
+            _log.info("collections of other embedders removed: %d", num_retired)
 
     async def _walk(self) -> None:
         cursor, num_seen = None, 0

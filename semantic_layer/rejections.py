@@ -7,8 +7,8 @@ often it is written anew.
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from semantic_layer.journal import Row
-from semantic_layer.script import normalise
+from semantic_layer.stores.journal import Row
+from semantic_layer.text.script import normalise
 
 REJECTIONS = "rejections"
 MAX_REJECTIONS = 50_000

@@ -10,7 +10,8 @@ class CacheQuery:
 
     ``tenant`` comes from the authenticated key only. ``request`` is the decoded JSON body without
     the ``strata`` field; ``api`` names its shape (``chat`` has ``messages``). ``model_fingerprint``
-    changes whenever the model behind the name would answer differently.
+    changes whenever the model behind the name would answer differently. ``num_bytes`` is the size
+    of the body, 0 where nobody knows it; it is no part of the request.
     """
 
     tenant: str
@@ -19,6 +20,7 @@ class CacheQuery:
     request: dict[str, Any]
     api: str = "chat"
     namespace: str = ""
+    num_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

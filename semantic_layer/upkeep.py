@@ -11,8 +11,8 @@ from typing import TypeVar
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreError, StoreUnavailable
 from semantic_layer.guarded import GuardedParts
-from semantic_layer.response_store import Page, Room, Selector
-from semantic_layer.vector_index import Place, Vector
+from semantic_layer.stores.response_store import Page, Room, Selector
+from semantic_layer.stores.vector_index import Place, Vector
 
 T = TypeVar("T")
 SIZE, EXPIRED, ASKED = "size", "expired", "asked"
@@ -61,6 +61,8 @@ class Upkeep:
         """Remove the selected entries from both stores, or only count them."""
         if selector.is_empty:
             raise ValueError("nothing is selected")
+        if not dry_run:
+            await self._withdraw(selector)
         num_entries, cursor = 0, None
         while True:
             page = await self.browse(selector, cursor, _PAGE)
@@ -72,7 +74,12 @@ class Upkeep:
     async def near(
         self, vector: Vector, least: float, selector: Selector, *, dry_run: bool
     ) -> list[Near]:
-        """Remove the selected entries at least so similar, or only list them."""
+        """Remove the selected entries at least so similar, or only list them.
+
+        How similar the answers are that are on their way is not known: all of them are withdrawn.
+        """
+        if not dry_run:
+            await self._withdraw(selector)
         most = await self._call("qdrant", self._parts.index.count)
         places = await self._call(
             "qdrant", lambda: self._parts.index.near(vector, least, selector.tenant, max(1, most))
@@ -83,6 +90,10 @@ class Upkeep:
         if not dry_run:
             await self._remove([near.entry for near in found], ASKED)
         return found
+
+    async def _withdraw(self, selector: Selector) -> None:
+        """Come before the removal: what is written in between is then found by it."""
+        await self._call("redis", lambda: self._parts.store.withdraw(selector))
 
     async def _entries_at(self, places: Sequence[Place], selector: Selector) -> list[Near]:
         by_tenant: dict[str, list[Place]] = defaultdict(list)

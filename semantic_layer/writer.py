@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from semantic_layer.beside import beside_loop
 from semantic_layer.canonical import request_fields
 from semantic_layer.entry import Entry
 from semantic_layer.guarded import GuardedParts
@@ -11,8 +12,8 @@ from semantic_layer.outcome import Miss
 from semantic_layer.policy import CachePolicy
 from semantic_layer.privacy import private_kind
 from semantic_layer.request import CacheControl, CacheQuery
+from semantic_layer.stores.vector_index import Point, Vector
 from semantic_layer.upkeep import Upkeep
-from semantic_layer.vector_index import Point, Vector
 
 
 class EntryWriter:
@@ -46,7 +47,7 @@ class EntryWriter:
         answer_text: str,
         exact_only: bool,
     ) -> str | None:
-        """Keep an answer and return its id; None when it is private or lives for no time.
+        """Keep an answer and return its id; None when it is private, withdrawn or lives no time.
 
         Raises:
             StoreUnavailable: a part is slow or down.
@@ -81,9 +82,12 @@ class EntryWriter:
             tags=control.tags,
             context=control.context,
             query=control.query_text,
-            request=msgspec.json.encode(request_fields(query.request)),
+            restated=miss.restated,
+            request=await beside_loop(query.num_bytes, _canonical, query),
         )
-        await self._parts.put(entry)
+        age_s = 0.0 if miss.asked_at is None else self._clock() - miss.asked_at
+        if not await self._parts.put(entry, age_s):
+            return None
         if miss.scope is not None and miss.embedding is not None and not exact_only:
             await self._parts.upsert(point_of(entry, miss.scope, miss.embedding))
         if self.policy.max_entries:
@@ -103,6 +107,10 @@ class EntryWriter:
         if asked_s is None and own_s is not None:
             return own_s
         return self.policy.ttl_of(intent, asked_s)
+
+
+def _canonical(query: CacheQuery) -> bytes:
+    return msgspec.json.encode(request_fields(query.request))
 
 
 def point_of(entry: Entry, scope: str, vector: Vector) -> Point:

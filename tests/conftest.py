@@ -5,11 +5,17 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from gateway.bundled import BundledModels, default_models_dir, prepare
 
 TEXTS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any")  # a busy machine fails no test
 ALL_OR_NOTHING = os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+CPU = Path("/proc/cpuinfo")
+CPU_FLAGS = frozenset(CPU.read_text().split() if CPU.is_file() else ())
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +57,15 @@ def tiny_chat(bundled_chat_model: Path, tmp_path_factory: pytest.TempPathFactory
 def bundled_embedder(bundled_models: BundledModels) -> Path:
     """multilingual-e5-small as a sentence-transformers folder."""
     return bundled_models.embedder_path
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take out what this CPU has no instructions for: no program could be installed for it."""
+    marks = ((item, item.get_closest_marker("cpu_flag")) for item in items)
+    unfit = [item for item, mark in marks if mark is not None and mark.args[0] not in CPU_FLAGS]
+    if unfit:
+        config.hook.pytest_deselected(items=unfit)
+        items[:] = [item for item in items if item not in unfit]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -127,7 +127,8 @@ async def invalidate_entries(request: HTTP) -> dict[str, Any]:
     if not _NEAR.isdisjoint(query):
         return await _invalidate_near(parts_of(request.scope), query, dry_run=dry_run)
     if not query and not everything:
-        raise BadRequest(f"select entries by {', '.join(_DELETE_BY)}, or all=1", param="all")
+        names = ", ".join((*_DELETE_BY, "near with radius"))
+        raise BadRequest(f"select entries by {names}, or all=1", param="all")
     selector = replace(_selector(query), everything=everything)
     try:
         count = await parts_of(request.scope).cache.invalidate(selector, dry_run=dry_run)

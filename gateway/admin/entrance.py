@@ -17,7 +17,7 @@ TOKEN = "x-strata-csrf"  # noqa: S105  a header's name
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def admin_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type: ignore[type-arg]
+async def admin_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type: ignore[type-arg]
     """Let in who has the key; a session's changes need its token too.
 
     Raises:
@@ -25,12 +25,13 @@ def admin_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type
     """
     scope = connection.scope
     headers = headers_of(scope)
-    session = None if _has_key(headers) else session_of(scope)
+    session = None if _has_key(headers) else await session_of(scope)
     if session is not None:
         refuse_other_sites(headers)
         given = headers.get(TOKEN, "")
         if _method(scope) not in SAFE and not _same(session.token, given):
-            raise Forbidden(f"{TOKEN}: the page's token is missing or wrong; load it again")
+            told = f"{TOKEN}: the page's token is missing or wrong; load it again"
+            raise Forbidden(told, code="csrf_failed")
         scope["state"][SESSION] = session
         return
     client = connection.client
@@ -38,7 +39,12 @@ def admin_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type
     guard.check(headers, client.host if client else None)
 
 
-def pages_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type: ignore[type-arg]
+async def pages_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type: ignore[type-arg]
+    """Let in to a route of the pages; raises as `enter_pages`."""
+    enter_pages(connection, await session_of(connection.scope))
+
+
+def enter_pages(connection: ASGIConnection, session: Session | None) -> None:  # type: ignore[type-arg]
     """Let in who is signed in, or everyone of this machine where no admin key is set.
 
     A link from another site may lead here: it shows a page, and changes nothing.
@@ -48,7 +54,6 @@ def pages_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type
     """
     scope = connection.scope
     headers = headers_of(scope)
-    session = session_of(scope)
     if session is not None:
         scope["state"][SESSION] = session
         return
@@ -59,8 +64,15 @@ def pages_only(connection: ASGIConnection, _: BaseRouteHandler) -> None:  # type
     guard.check(headers, client.host if client else None)
 
 
-def session_of(scope: Scope) -> Session | None:
-    """Return the session of a request's cookie; None where there is none, or no admin key."""
+async def session_of(scope: Scope) -> Session | None:
+    """Return the session of a request's cookie; None where it ended, or there is none."""
+    session = signed_session_of(scope)
+    ended = session is not None and await parts_of(scope).sessions.has_ended(session)
+    return None if ended else session
+
+
+def signed_session_of(scope: Scope) -> Session | None:
+    """Return the session that a request's cookie is signed for, though it may have ended."""
     parts = parts_of(scope)
     key = parts.settings.admin_key
     if key is None:

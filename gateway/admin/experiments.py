@@ -8,10 +8,11 @@ from litestar.params import FromPath
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.admin.actor import actor_of
+from gateway.admin.intents import unreadable
 from gateway.admin.query import read_query
 from gateway.api.connection import parts_of, read_body
 from gateway.errors import BackendUnavailable, BadRequest, Conflict, NotFound
-from gateway.evidence import Experiment, State
+from gateway.evidence import Experiment, PolicyUnreadable, State
 from gateway.parts import Parts
 from gateway.wire.validation import convert, decode_object
 from semantic_layer import (
@@ -151,7 +152,10 @@ async def _apply(
         mode="manual", threshold=threshold, budget=before.budget, ttl_s=before.ttl_s
     )
     actor = f"{actor_of(request.scope)}: experiment {experiment.id}"
-    await desk.put(experiment.intent, policy, actor=actor, expected=None)
+    try:
+        await desk.put(experiment.intent, policy, actor=actor)
+    except PolicyUnreadable:
+        raise unreadable(experiment.intent) from None
 
 
 async def _view(parts: Parts, one: Experiment) -> ExperimentView:

@@ -8,10 +8,10 @@ from litestar.params import FromPath
 from msgspec import Meta, Struct
 
 from gateway.admin.actor import actor_of
-from gateway.admin.query import read_query
+from gateway.admin.query import read_query, take_flag
 from gateway.api.connection import headers_of, parts_of, read_body
-from gateway.errors import BackendUnavailable, BadRequest, NotFound, PreconditionFailed
-from gateway.evidence import Playback, VersionConflict
+from gateway.errors import BackendUnavailable, BadRequest, Conflict, NotFound, PreconditionFailed
+from gateway.evidence import Playback, PolicyUnreadable, VersionConflict
 from gateway.parts import Parts
 from gateway.wire.intent_admin import (
     ChangeList,
@@ -26,9 +26,16 @@ from gateway.wire.intent_admin import (
     view_of,
 )
 from gateway.wire.validation import convert
-from semantic_layer import IntentCalibration, IntentPolicy, StoreUnavailable, threshold_curve
+from semantic_layer import (
+    IntentCalibration,
+    IntentPolicy,
+    StoreUnavailable,
+    ThresholdSource,
+    threshold_curve,
+)
 
 HTTP = Request[Any, Any, Any]
+_REPLACE = "replace_unreadable"
 
 
 class HistoryQuery(Struct, frozen=True):
@@ -52,7 +59,10 @@ async def get_intent(request: HTTP, name: FromPath[str]) -> Response[IntentView]
 
 @put("/intents/{name:str}")
 async def put_intent(request: HTTP, name: FromPath[str]) -> Response[IntentView]:
-    """Replace an intent's policy, everywhere within a second; ``If-Match`` guards a change."""
+    """Replace an intent's policy, everywhere within a second; ``If-Match`` guards a change.
+
+    One that cannot be read is replaced with ``replace_unreadable=1`` only.
+    """
     parts = _knowing(request, name)
     policy = read_policy(await read_body(request.scope, request.receive))
     await _set(request, parts, name, policy)
@@ -61,7 +71,7 @@ async def put_intent(request: HTTP, name: FromPath[str]) -> Response[IntentView]
 
 @delete("/intents/{name:str}", status_code=200)
 async def delete_intent(request: HTTP, name: FromPath[str]) -> Response[IntentView]:
-    """Return an intent to the default."""
+    """Return an intent to the default; ``If-Match`` and ``replace_unreadable`` as with PUT."""
     parts = _knowing(request, name)
     await _set(request, parts, name, None)
     return _answer(parts, name)
@@ -152,20 +162,30 @@ def intent_view(parts: Parts, name: str) -> IntentView:
     evidence, thresholds = parts.evidence, parts.cache.thresholds
     policy = evidence.intents.policy(name) or IntentPolicy()
     found = evidence.tuner.calibration.intents.get(name)
-    was_manual = found is not None and found.source == "manual"  # until labels are read again
-    source = "prior" if found is None or was_manual else found.source
     return IntentView(
         name=name,
         mode=policy.mode,
         threshold=thresholds.of(name),
-        source="manual" if name in thresholds.manual else source,
+        source=_source(parts, name),
         prior=thresholds.prior(name),
         budget=evidence.tuner.budgets.of(name),
         ttl=policy.ttl_s if policy.ttl_s is not None else parts.cache.policy.ttl_of(name),
         version=evidence.intents.version(name),
         policy=view_of(evidence.intents.policy(name)),
         labels=_labels_view(found),
+        unreadable=evidence.intents.is_unreadable(name),
     )
+
+
+def _source(parts: Parts, name: str) -> ThresholdSource:
+    """Tell where the threshold in force is from."""
+    tuner = parts.evidence.tuner
+    if name in parts.cache.thresholds.manual:
+        return "manual"
+    found = tuner.calibration.intents.get(name)
+    if found is None or found.source in {"manual", "prior"}:  # manual: until labels are read again
+        return "doubted" if tuner.trap_odds > 1 else "prior"
+    return found.source
 
 
 def _labels_view(found: IntentCalibration | None) -> LabelsView:
@@ -195,17 +215,29 @@ def _answer(parts: Parts, name: str) -> Response[IntentView]:
 
 
 async def _set(request: HTTP, parts: Parts, name: str, policy: IntentPolicy | None) -> None:
-    headers = headers_of(request.scope)
-    expected = _expected(headers.get("if-match"))
-    desk = parts.evidence.intents
+    expected = _expected(headers_of(request.scope).get("if-match"))
+    may_lose = take_flag(read_query(request, {_REPLACE}), _REPLACE)
+    actor, desk = actor_of(request.scope), parts.evidence.intents
     try:
-        await desk.put(name, policy, actor=actor_of(request.scope), expected=expected)
+        await desk.put(name, policy, actor=actor, expected=expected, may_lose=may_lose)
+    except PolicyUnreadable:
+        raise unreadable(name) from None
     except VersionConflict:
         raise PreconditionFailed(
             f"the intent {name!r} was changed meanwhile; read it again", param="if-match"
         ) from None
     except StoreUnavailable as error:
         raise BackendUnavailable(str(error), code="store_unavailable") from error
+
+
+def unreadable(name: str) -> Conflict:
+    """Tell that a policy would be lost, and how to keep it or let it go."""
+    return Conflict(
+        f"the policy of {name!r} cannot be read: another cache.encryption_key sealed it, or "
+        f"another version wrote it; set that key, or replace it with {_REPLACE}=1",
+        param="name",
+        code="policy_unreadable",
+    )
 
 
 def _expected(if_match: str | None) -> int | None:

@@ -46,6 +46,7 @@ async def traffic_view(parts: Parts) -> dict[str, Any]:
         "money": parts.ledger.snapshot(),
         "entries": entries,
         "thresholds": thresholds_of(parts),
+        "near_misses": {"trap_odds": parts.evidence.tuner.trap_odds},
         "wrong_hits": _wrong_hits(parts),
         "parts": health_json(health),
     }

@@ -7,7 +7,8 @@ from litestar.params import JSONBody
 
 from gateway.answer import Answer
 from gateway.api import sse
-from gateway.api.text_api import Arrival, Asked, TextApi, answered_by
+from gateway.api.shortcut import answered_by
+from gateway.api.text_api import Arrival, Asked, TextApi
 from gateway.backends.base import Usage
 from gateway.wire.openai import ChatCompletion, ChatRequest, decode_chat
 
@@ -20,7 +21,7 @@ async def decode(arrival: Arrival) -> Asked:
     Raises:
         BadRequest: anything is wrong with it; names the field.
     """
-    chat = decode_chat(arrival.data)
+    chat = await arrival.read(decode_chat)
     request = chat.request
     renderer = ChatRenderer(request.model, include_usage=request.include_usage)
     return Asked(request.model, chat.body, renderer, bool(request.stream), request.strata)
@@ -43,7 +44,10 @@ class ChatRenderer:
         return sse.ChatStream(self._id, self._model, include_usage=self._include_usage)
 
 
-@post(ROUTE, status_code=200, middleware=[answered_by(TextApi(ROUTE, decode))], tags=["models"])
+answer_chat = TextApi(ROUTE, decode)
+
+
+@post(ROUTE, status_code=200, middleware=[answered_by(answer_chat)], tags=["models"])
 async def create_chat_completion(
     data: JSONBody[ChatRequest],  # noqa: ARG001 - documents the body
 ) -> ChatCompletion:

@@ -11,7 +11,8 @@ from msgspec import UNSET
 
 from gateway.answer import Answer, Choice
 from gateway.api import sse
-from gateway.api.text_api import Arrival, Asked, TextApi, answered_by
+from gateway.api.shortcut import answered_by
+from gateway.api.text_api import Arrival, Asked, TextApi
 from gateway.backends.base import Delta, Event, Final, Finish, Usage
 from gateway.errors import StrataError
 from gateway.wire.completions import (
@@ -33,7 +34,7 @@ async def decode(arrival: Arrival) -> Asked:
     Raises:
         BadRequest: anything is wrong with it; names the field.
     """
-    decoded = decode_completion(arrival.data)
+    decoded = await arrival.read(decode_completion)
     request = decoded.request
     return Asked(
         model=request.model,
@@ -108,7 +109,10 @@ def _whole(choice: Choice) -> Any:
     return with_extra(body, {}) | choice.choice_extra | choice.extra
 
 
-@post(ROUTE, status_code=200, middleware=[answered_by(TextApi(ROUTE, decode))], tags=["models"])
+answer_completions = TextApi(ROUTE, decode)
+
+
+@post(ROUTE, status_code=200, middleware=[answered_by(answer_completions)], tags=["models"])
 async def create_completion(
     data: JSONBody[CompletionRequest],  # noqa: ARG001 - documents the body
 ) -> TextCompletion:

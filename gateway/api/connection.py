@@ -1,17 +1,20 @@
 """One HTTP connection as our endpoints see it: its headers, its body, whether it is still there."""
 
 import asyncio
+import contextlib
 from collections.abc import Collection
 from types import TracebackType
 from typing import Self
 
 from litestar.types import Receive, Scope
 
-from gateway.errors import BadRequest
+from gateway.errors import BadRequest, Stopping
 from gateway.parts import Parts
 
 JSON = "application/json"
 WATCHER = "client-watch"
+LINGER_S = 2.0  # a client that sends too much still sends: it reads the answer afterwards
+BODY_S = 60.0  # for a whole body; one that trickles in holds a connection
 
 
 class BodyTooLarge(BadRequest):
@@ -25,6 +28,13 @@ class UnsupportedMediaType(BadRequest):
     """The body is encoded in a way we do not decode."""
 
     status = 415
+
+
+class BodyTooSlow(BadRequest):
+    """The client took too long to send its body."""
+
+    status = 408
+    code = "request_timeout"
 
 
 class ClientGone(Exception):
@@ -47,11 +57,13 @@ def headers_of(scope: Scope, wanted: Collection[bytes] | None = None) -> dict[st
     return found
 
 
-async def read_json(receive: Receive, headers: dict[str, str], limit_bytes: int) -> bytes:
+async def read_json(
+    receive: Receive, headers: dict[str, str], limit_bytes: int, limit_s: float = BODY_S
+) -> bytes:
     """Return the whole body of a JSON request.
 
     Raises:
-        BadRequest: another content type, a content encoding, or a body over the limit.
+        BadRequest: another content type, a content encoding, a body over the limit, or too slow.
         ClientGone: the client left before the body was complete.
     """
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -61,9 +73,16 @@ async def read_json(receive: Receive, headers: dict[str, str], limit_bytes: int)
         raise UnsupportedMediaType("compressed bodies are not supported", param="content-encoding")
     announced = headers.get("content-length", "")
     length = int(announced) if announced.isdecimal() else None
-    if length is not None and length > limit_bytes:
-        raise _too_large(limit_bytes)
-    return await _read(receive, length, limit_bytes)
+    try:
+        async with asyncio.timeout(limit_s):
+            if length is not None and length > limit_bytes:
+                raise _too_large(limit_bytes)
+            return await _read(receive, length, limit_bytes)
+    except BodyTooLarge:
+        await _discard(receive)
+        raise
+    except TimeoutError:
+        raise BodyTooSlow(f"the request body took longer than {limit_s:g} s to arrive") from None
 
 
 async def read_body(scope: Scope, receive: Receive) -> bytes:
@@ -88,12 +107,22 @@ async def _read(receive: Receive, length: int | None, limit_bytes: int) -> bytes
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
+async def _discard(receive: Receive) -> None:
+    """Let the rest of a body pass for a moment: who is cut off while sending reads no answer."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_S):
+            while (message := await receive())["type"] == "http.request" and message["more_body"]:
+                pass
+
+
 def _too_large(limit_bytes: int) -> BodyTooLarge:
     return BodyTooLarge(f"the request body is larger than {limit_bytes} bytes")
 
 
 class ClientWatch:
     """Cancels the work inside its block when the client goes away, and raises `ClientGone`.
+
+    A cancellation by anyone else is the server's, whose time to stop is up: it raises `Stopping`.
 
     Watching starts after a moment, so that quick answers pay a timer and no task.
     Source: measured, a watching task costs an exact hit about a tenth of its time.
@@ -118,10 +147,15 @@ class ClientWatch:
         tb: TracebackType | None,
     ) -> None:
         self.release()
-        if self._is_gone and isinstance(error, asyncio.CancelledError):
-            assert self._task is not None
-            self._task.uncancel()
-            raise ClientGone from None
+        if isinstance(error, asyncio.CancelledError):
+            reason = self.reason()
+            raise reason from None
+
+    def reason(self) -> ClientGone | Stopping:
+        """Take back the cancellation just caught, and say what it was for."""
+        assert self._task is not None
+        self._task.uncancel()
+        return ClientGone() if self._is_gone else Stopping()
 
     def release(self) -> None:
         """Watch no longer: the answer is complete, and a connection that ends now is in order."""

@@ -12,7 +12,8 @@ from litestar.types import Receive, Scope, Send
 from gateway.access_log import OUTCOME, REQUEST_ID
 from gateway.api.cache_headers import cache_headers
 from gateway.api.connection import ClientGone, ClientWatch, parts_of
-from gateway.api.text_api import answered_by, read_arrival, relayed, send_json
+from gateway.api.shortcut import answered_by
+from gateway.api.text_api import read_arrival, relayed, send_json
 from gateway.backends.embeddings import Embedding
 from gateway.embeddings import EmbedCall
 from gateway.errors import StrataError
@@ -71,7 +72,7 @@ async def _read_call(
     scope: Scope, receive: Receive, parts: Parts
 ) -> tuple[EmbedCall, EmbeddingsRequest]:
     arrival = await read_arrival(scope, receive)
-    decoded = decode_embeddings(arrival.data)
+    decoded = await arrival.read(decode_embeddings)
     request = decoded.request
     _, field = lay_out({}, request.strata, parts.settings.layout, "embeddings")
     directives = read_directives(arrival.headers, field, parts.cache.thresholds.priors)

@@ -9,12 +9,15 @@ from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFou
 from litestar.types import ExceptionHandlersMap
 
 from gateway.access_log import ANTHROPIC, CLIENT_CLOSED, REQUEST_ID
+from gateway.api.cache_headers import cache_headers
 from gateway.api.connection import ClientGone
 from gateway.errors import (
     BackendUnavailable,
     BadRequest,
+    NotCached,
     NotFound,
     RateLimited,
+    Stopping,
     StrataError,
     Unauthorized,
     UpstreamStatus,
@@ -54,13 +57,23 @@ def is_anthropic(path: str) -> bool:
     return path == ANTHROPIC or path.startswith(f"{ANTHROPIC}/")
 
 
+def stopping_answer(path: str) -> tuple[int, dict[str, Any]]:
+    """Return the status and body for a request that comes while the gateway stops."""
+    error = Stopping()
+    if is_anthropic(path):
+        return status_of(error), anthropic_envelope(error)
+    return error.status, error.envelope()
+
+
 def _headers(error: StrataError) -> dict[str, str]:
     match error:
         case Unauthorized():
             return {"WWW-Authenticate": 'Bearer realm="strata"'}
         case UpstreamStatus() | RateLimited():
             return error.headers
-        case BackendUnavailable():
+        case NotCached() if error.report is not None:
+            return {name.decode(): value.decode() for name, value in cache_headers(error.report)}
+        case BackendUnavailable() | Stopping():
             return {"Retry-After": "1"}
     return {}
 

@@ -9,11 +9,11 @@ from litestar.types import Receive, Scope, Send
 
 from gateway.access_log import REQUEST_ID
 from gateway.answer import Answer
+from gateway.api.shortcut import answered_by
 from gateway.api.text_api import (
     Arrival,
     Asked,
     TextApi,
-    answered_by,
     read_arrival,
     send_json,
 )
@@ -54,7 +54,7 @@ async def decode(arrival: Arrival) -> Asked:
     Raises:
         BadRequest: anything is wrong with it; names the field.
     """
-    read = decode_messages(arrival.data)
+    read = await arrival.read(decode_messages)
     request = read.request
     return Asked(
         request.model,
@@ -84,7 +84,7 @@ class MessagesRenderer:
 
 async def _answer_count(scope: Scope, receive: Receive, send: Send) -> None:
     arrival = await read_arrival(scope, receive)
-    request, body = decode_prompt(arrival.data)
+    request, body = await arrival.read(decode_prompt)
     arrival.tenant.rules.check_model(request.model)
     found = arrival.parts.backends.find(request.model)
     if found is None:
@@ -100,7 +100,10 @@ async def _answer_count(scope: Scope, receive: Receive, send: Send) -> None:
     await send_json(send, _encode(TokenCount(await backend.count_tokens(work))))
 
 
-@post(ROUTE, status_code=200, middleware=[answered_by(TextApi(ROUTE, decode))], tags=["models"])
+answer_messages = TextApi(ROUTE, decode)
+
+
+@post(ROUTE, status_code=200, middleware=[answered_by(answer_messages)], tags=["models"])
 async def create_message(
     data: JSONBody[MessagesRequest],  # noqa: ARG001 - documents the body
 ) -> MessageOut:

@@ -14,7 +14,7 @@ HEALTH = "/health/"
 READY = "/health/ready"
 STREAMED = ("/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses")
 ANTHROPIC = "/v1/messages"
-STATUSES = (400, 401, 403, 404, 405, 409, 412, 413, 415, 429, 500, 502, 503, 504)
+STATUSES = (400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 429, 500, 502, 503, 504)
 
 _TEXT = {"type": "string"}
 _EVENT = {  # of each event, as generators read it

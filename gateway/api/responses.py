@@ -10,7 +10,8 @@ from msgspec import Meta, Struct
 
 from gateway.answer import Answer
 from gateway.api.connection import headers_of, parts_of
-from gateway.api.text_api import Arrival, Asked, TextApi, answered_by
+from gateway.api.shortcut import answered_by
+from gateway.api.text_api import Arrival, Asked, TextApi
 from gateway.auth import Tenant
 from gateway.backends.base import CountsTokens, Usage, Work
 from gateway.errors import BackendUnavailable, BadRequest, NotFound
@@ -30,6 +31,7 @@ from gateway.wire.responses.items import (
 from gateway.wire.responses.items import response_of as response_of_item
 from gateway.wire.responses.request import ResponsesRequest, check_responses
 from gateway.wire.validation import convert, decode_object, wrong
+from semantic_layer import beside_loop
 
 ROUTE = "/v1/responses"
 HTTP = Request[Any, Any, Any]
@@ -81,9 +83,7 @@ async def decode(arrival: Arrival) -> Asked:
         BadRequest: anything is wrong with it; names the field.
         NotFound: a response or an item it names is not kept.
     """
-    tree = decode_object(arrival.data)
-    request = convert(tree, ResponsesRequest)
-    check_responses(request, tree)
+    tree, request = await arrival.read(_checked)
     kept, tenant = arrival.parts.responses, arrival.tenant.name
     before = Conversation([], [])
     if request.previous_response_id is not None:
@@ -98,6 +98,13 @@ async def decode(arrival: Arrival) -> Asked:
     return Asked(request.model, body, renderer, bool(request.stream), request.strata, blame=blame)
 
 
+def _checked(data: bytes) -> tuple[dict[str, Any], ResponsesRequest]:
+    tree = decode_object(data)
+    request = convert(tree, ResponsesRequest)
+    check_responses(request, tree)
+    return tree, request
+
+
 async def _fitting(
     arrival: Arrival,
     request: ResponsesRequest,
@@ -109,7 +116,7 @@ async def _fitting(
 
     Models whose tokens we cannot count get the whole input.
     """
-    whole = chat_body(request, tree, before, items)
+    whole = await beside_loop(len(arrival.data), chat_body, request, tree, before, items)
     found = arrival.parts.backends.find(request.model)
     if request.truncation != "auto" or found is None:
         return whole
@@ -195,7 +202,10 @@ class ResponsesRenderer:
         return response
 
 
-@post(ROUTE, status_code=200, middleware=[answered_by(TextApi(ROUTE, decode))], tags=["models"])
+answer_responses = TextApi(ROUTE, decode)
+
+
+@post(ROUTE, status_code=200, middleware=[answered_by(answer_responses)], tags=["models"])
 async def create_response(
     data: JSONBody[ResponsesRequest],  # noqa: ARG001 - documents the body
 ) -> ResponseOut:

@@ -132,8 +132,7 @@ class LocalEmbeddings:
             try:
                 rows, [num_tokens] = await embedder.embed_counted([text])
             except TextTooLong as error:
-                size = f"{error.num_tokens} tokens"
-                raise _too_long(name, size, error.window_tokens) from error
+                raise _too_long(name, error.size, error.window_tokens) from error
             except EmbedderFailed as error:
                 raise BackendError(str(error)) from error
         return Embedding(rows[0].astype("<f4").tobytes(), num_tokens)

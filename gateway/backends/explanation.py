@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gateway.backends.recent_prompts import Nearest, RecentPrompts
+from gateway.backends.recent_prompts import SAVED_TURNS, Nearest, RecentPrompts
 from gateway.backends.tokenizer import Tokenizer
 from prefix_layer import PUBLIC_SALT, Finding, Probed, find_cause
 
@@ -75,6 +75,9 @@ class Explainer:
         is_tail = near is not None and near.num_common >= len(prompt.token_ids) - 1 and lost > 0
         if probed.num_evicted_tokens or lost >= self._block_size or is_tail:
             return self._lost(prompt, probed, max(lost, probed.num_evicted_tokens))
+        if self._was_lost_by_a_restart(prompt, salt, probed, near):
+            text = f"seen before the start at {self._since}; what no disk tier keeps is gone"
+            return self._parting(prompt, probed, None, ("cleared", text))
         if (changed := self._changed_model(prompt, salt, near)) is not None:
             return self._parting(prompt, probed, None, changed)
         if is_others:
@@ -104,6 +107,22 @@ class Explainer:
             return "template_change", "seen before under another chat template or tokenizer"
         return "model_change", "seen before by another model, dtype or device"
 
+    def _was_lost_by_a_restart(
+        self, prompt: Prompt, salt: bytes, probed: Probed, near: Nearest | None
+    ) -> bool:
+        """Say whether an earlier run is known to have had what is missing now.
+
+        Of what was asked then only the first messages are known.
+        """
+        whole = len(prompt.turns) <= SAVED_TURNS or not probed.num_cached_tokens
+        again = near is not None and near.seen.turns[:SAVED_TURNS] == prompt.turns[:SAVED_TURNS]
+        known = self._recent.was_known(salt, prompt.turns, self._fingerprint)
+        return known and whole and not again
+
+    @property
+    def _since(self) -> str:
+        return f"{self._recent.since:%Y-%m-%d %H:%M:%S} UTC"
+
     def _difference(self, prompt: Prompt, probed: Probed, near: Nearest | None) -> Explanation:
         ids, cached = prompt.token_ids, probed.num_cached_tokens
         if near is not None and near.num_reusable >= cached:
@@ -113,7 +132,8 @@ class Explainer:
             theirs, start, near = [*ids[:cached], *probed.continuation], cached, None
         found = find_cause(self._tokenizer.show(ids), self._tokenizer.show(theirs))
         if found is None:
-            text = "the prompt goes on where the cached one ends"
+            goes_on = "the prompt goes on where the cached one ends"
+            text = goes_on if cached else f"nothing like it was asked since {self._since}"
             return self._parting(prompt, probed, None, ("never_seen", text))
         judged = self._judged(found, prompt, near)
         detail = judged.detail
@@ -143,7 +163,8 @@ class Explainer:
             return _Named("edited_history", f"{text}: {found.detail}")
         reusable = 0 if near is None else near.num_reusable
         if behind < MIN_BEHIND and (is_turn or reusable < len(prompt.token_ids) / 2):
-            return _Named("never_seen", "no cached prompt has a text like this")
+            text = f"no prompt since {self._since} has a text like this"
+            return _Named("never_seen", text)
         return found
 
     def _parting(

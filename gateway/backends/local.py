@@ -16,6 +16,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from gateway.backends.base import Event, Final, Finish, ModelInfo, PartHealth, Usage, Work
 from gateway.backends.calling_choice import CallingChoice
 from gateway.backends.choice import Choice
+from gateway.backends.engine_steps import EngineSteps
 from gateway.backends.explanation import Prompt
 from gateway.backends.legacy_functions import (
     as_function_call,
@@ -26,25 +27,21 @@ from gateway.backends.legacy_functions import (
 from gateway.backends.local_completions import LocalCompletions
 from gateway.backends.local_prefix import LocalPrefix
 from gateway.backends.merge import merge
-from gateway.backends.phases import OnPhase, Phases, no_phase
+from gateway.backends.phases import OnPhase, no_phase
 from gateway.backends.plan import Plan
-from gateway.backends.prompt_reader import PromptReader
+from gateway.backends.prompt_reader import PromptReader, too_long
 from gateway.backends.recent_prompts import RecentPrompts
 from gateway.backends.recent_requests import RecentRequests
 from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
 from gateway.backends.tokenizer import Tokenizer, fingerprint_text_files
 from gateway.backends.tool_format import ToolParserName
 from gateway.backends.tool_parser import ToolParser
-from gateway.errors import BackendError, BackendUnavailable, BadRequest, ContextTooLong
+from gateway.errors import BackendUnavailable, BadRequest
 from prefix_layer import (
     EngineClient,
-    EngineFailed,
     EngineState,
-    EngineUnavailable,
     Generate,
-    Ready,
     Sampling,
-    Tokens,
     fingerprint_model,
     weights_name,
 )
@@ -91,7 +88,7 @@ class LocalBackend:
         on_phase: OnPhase = no_phase,
     ) -> None:
         self._client = client
-        self._on_phase = on_phase
+        self._engine = EngineSteps(client, on_phase, ready_timeout_s)
         self.tokenizer = Tokenizer(model_path)
         self._reader = PromptReader(self.tokenizer, tool_parser)
         fingerprint = _fingerprint(model_path, client)
@@ -105,11 +102,10 @@ class LocalBackend:
             client, self.tokenizer, self._recent, self._requests, fingerprint, self.read
         )
         self._default_max_tokens = default_max_tokens
-        self._ready_timeout_s = ready_timeout_s
         self._threads = ThreadPoolExecutor(_NUM_THREADS, thread_name_prefix="local-text")
         self._numbers = itertools.count()
         self._completions = LocalCompletions(
-            self.tokenizer, self._threads, self._engine_ready, self._steps
+            self.tokenizer, self._threads, self._engine.ready, self._engine.steps
         )
 
     def models(self) -> list[ModelInfo]:
@@ -140,8 +136,10 @@ class LocalBackend:
 
     async def _chat(self, work: Work) -> AsyncGenerator[Event, None]:
         refuse_unsupported(work.body)
-        plan, prompt = await self._in_thread(self._reader.read, work.body, work.salt)
-        ready = await self._engine_ready()
+        plan, prompt = await self._in_thread(
+            self._reader.read, work.body, work.salt, self._context_length
+        )
+        ready = await self._engine.ready()
         stop_ids = self.tokenizer.stop_ids
         wish = read_wish(work.body, vocab_size=ready.vocab_size, stop_ids=stop_ids)
         token_ids = prompt.token_ids
@@ -177,7 +175,7 @@ class LocalBackend:
             BadRequest: the request cannot be served as it is.
             BackendUnavailable: the engine is not ready.
         """
-        ready = await self._engine_ready()
+        ready = await self._engine.ready()
         asked = read_wish(work.body, vocab_size=ready.vocab_size, stop_ids=()).max_tokens
         wanted = min(asked or self._default_max_tokens, ready.context_length // 4)
         return await self.count_tokens(work) + wanted <= ready.context_length
@@ -212,24 +210,20 @@ class LocalBackend:
         plain = Choice(index, self.tokenizer, (), marked=self._reader.markers)
         return CallingChoice(plain, ToolParser(self._reader.form), wish.stops)
 
+    @property
+    def _context_length(self) -> int | None:
+        """The engine's, None while it is not ready."""
+        ready = self._client.ready
+        return None if ready is None else ready.context_length
+
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         call = partial(work, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
-    async def _engine_ready(self) -> Ready:
-        try:
-            return await self._client.wait_ready(self._ready_timeout_s)
-        except EngineUnavailable as error:
-            raise BackendUnavailable(f"the local model is not available: {error}") from error
-
     def _clamp(self, asked: int | None, num_prompt: int, context_length: int) -> int:
         room = context_length - num_prompt
         if room < 1:
-            raise ContextTooLong(
-                f"the model's context is {context_length} tokens, but the messages have "
-                f"{num_prompt} tokens",
-                param="messages",
-            )
+            raise too_long(str(num_prompt), context_length)
         return min(self._default_max_tokens if asked is None else asked, room)
 
     def _command(self, work: Work, prompt: list[int], sampling: Sampling) -> Generate:
@@ -243,31 +237,13 @@ class LocalBackend:
     async def _follow(
         self, command: Generate, choice: Choice | CallingChoice, plan: Plan
     ) -> AsyncGenerator[Event, None]:
-        async with aclosing(self._steps(command, plan.source)) as steps:
+        async with aclosing(self._engine.steps(command, plan.source)) as steps:
             async for tokens in steps:
                 if (delta := choice.push(tokens)) is not None:
                     yield delta
                 if choice.finish_reason is not None:
                     yield Finish(choice.index, choice.finish_reason, choice.stop)
                     return
-
-    async def _steps(
-        self, command: Generate, grammar_field: str | None = None
-    ) -> AsyncGenerator[Tokens, None]:
-        """Run one sequence; raise the engine's errors as the backend's."""
-        try:
-            with Phases(self._on_phase) as phases:
-                async with aclosing(self._client.generate(command)) as steps:
-                    async for tokens in steps:
-                        phases.saw(tokens)
-                        yield tokens
-                        if tokens.finish_reason is not None:
-                            return
-        except EngineUnavailable as error:
-            raise BackendUnavailable(f"the local model is not available: {error}") from error
-        except EngineFailed as error:
-            raise _translate(error, grammar_field) from error
-        raise BackendError("the local model ended without a finish reason")
 
 
 def _fingerprint(folder: Path, client: EngineClient) -> str:
@@ -277,18 +253,6 @@ def _fingerprint(folder: Path, client: EngineClient) -> str:
         return f"{weights}-{fingerprint_text_files(folder)}"
     except (OSError, ValueError) as error:
         raise BackendUnavailable(f"no usable model in {folder}: {error}") from error
-
-
-def _translate(error: EngineFailed, grammar_field: str | None) -> BackendError | BadRequest:
-    if error.code == "bad_grammar":
-        return BadRequest(
-            f"{grammar_field} cannot be followed: {error.message}",
-            param=grammar_field,
-            code="unsupported_schema",
-        )
-    if error.code == "prompt_too_long":
-        return ContextTooLong(error.message, param="messages")
-    return BackendError(f"the local model failed: {error.message}", code=error.code)
 
 
 def _usage(num_prompt: int, choices: Sequence[Choice | CallingChoice]) -> Usage:

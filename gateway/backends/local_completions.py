@@ -18,6 +18,7 @@ from gateway.backends.base import Delta, Event, Final, Finish, Usage, Work
 from gateway.backends.choice import Choice
 from gateway.backends.legacy_logprobs import LegacyLogprobsWriter
 from gateway.backends.merge import merge
+from gateway.backends.prompt_reader import QUICKLY_READ
 from gateway.backends.sampling import Wish, read_wish
 from gateway.backends.tokenizer import Tokenizer
 from gateway.errors import BadRequest, ContextTooLong
@@ -98,15 +99,13 @@ class LocalCompletions:
         found = []
         for at, prompt in enumerate(prompts_of(given)):
             name = name_of(given, at)
+            if isinstance(prompt, str) and len(prompt) > QUICKLY_READ:
+                least = self._tokenizer.least_tokens(prompt)
+                _check_length(name, least, ready, f"at least {least}")
             ids = self._ids_of(prompt, name, ready.vocab_size)
             if not ids:
                 raise BadRequest(f"{name}: is empty", param=name)
-            if len(ids) >= ready.context_length:
-                raise ContextTooLong(
-                    f"{name}: has {len(ids)} tokens, the model's context is "
-                    f"{ready.context_length} tokens",
-                    param=name,
-                )
+            _check_length(name, len(ids), ready, str(len(ids)))
             found.append((ids, *(self._spelled(prompt, ids) if is_echoed else ("", 0))))
         return found
 
@@ -124,6 +123,14 @@ class LocalCompletions:
             return prompt, len(ids) - len(plain) if ids[len(ids) - len(plain) :] == plain else 0
         data = b"".join(self._tokenizer.token(token_id)[1] for token_id in ids)
         return data.decode(errors="replace"), 0
+
+
+def _check_length(name: str, num_tokens: int, ready: Ready, said: str) -> None:
+    if num_tokens >= ready.context_length:
+        raise ContextTooLong(
+            f"{name}: has {said} tokens, the model's context is {ready.context_length} tokens",
+            param=name,
+        )
 
 
 def _tasks(prompts: Sequence[tuple[list[int], str, int]], num_candidates: int) -> list[_Task]:

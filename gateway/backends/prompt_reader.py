@@ -10,7 +10,9 @@ from gateway.backends.recent_prompts import digest_turns
 from gateway.backends.tokenizer import Tokenizer
 from gateway.backends.tool_format import FORMATS, ToolParserName, recognise
 from gateway.backends.tool_prompt import with_tools
-from gateway.errors import BadRequest
+from gateway.errors import BadRequest, ContextTooLong
+
+QUICKLY_READ = 1 << 18  # characters
 
 
 class PromptReader:
@@ -27,22 +29,46 @@ class PromptReader:
         self.form = known if tool_parser is None else FORMATS[tool_parser]
         self.markers = tokenizer.special_ids("".join(self.form.markers))
 
-    def read(self, body: dict[str, Any], salt: bytes) -> tuple[Plan, Prompt]:
+    def read(
+        self, body: dict[str, Any], salt: bytes, context_length: int | None = None
+    ) -> tuple[Plan, Prompt]:
         """Return how the answer is to be made, and the prompt.
+
+        What is huge and can't fit ``context_length`` tokens is refused unread.
 
         Raises:
             BadRequest: the request cannot be served as it is; names the field.
+            ContextTooLong: the prompt can't fit.
         """
         plan = read_plan(body, self.form, self.markers)
         template = self.tokenizer.template
         knows_tools = template is not None and template.knows_tools
         history = read_history(body.get("messages"), knows_tools=knows_tools)
+        if context_length is not None:
+            self._refuse_huge(history, context_length)
         if plan.tools and not (template is not None and template.shows_tools):
             history = with_tools(history, plan.tools)
         text = self.tokenizer.render(history, plan.tools, continued=_is_continued(body, history))
         token_ids = self.generated.encode(salt, text)
         roles = tuple(str(message["role"]) for message in history)
         return plan, Prompt(text, token_ids, roles, digest_turns(history))
+
+    def _refuse_huge(self, history: list[dict[str, Any]], context_length: int) -> None:
+        """Count what a template surely shows: of what an assistant said some leave parts out."""
+        said = [message["content"] for message in history if message["role"] != "assistant"]
+        if sum(map(len, said)) > QUICKLY_READ or len(said) >= context_length:
+            least = sum(map(self.tokenizer.least_tokens, said))
+            if least >= context_length:
+                raise too_long(f"at least {least}", context_length)
+
+
+def too_long(num_tokens: str, context_length: int) -> ContextTooLong:
+    """Return the error of a prompt that leaves no room for an answer."""
+    return ContextTooLong(
+        f"the model's context is {context_length} tokens here, as far as local.kv_tokens leaves it "
+        f"room, but the prompt has {num_tokens} tokens",
+        param="messages",
+    )
 
 
 def _is_continued(body: dict[str, Any], history: list[dict[str, Any]]) -> bool:

@@ -8,6 +8,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 GRAM = 4  # tokens that count as the same text when they follow each other elsewhere
 MAX_SAVED = 1024
 MAX_OTHERS = 8
+SAVED_TURNS = 2
 _DIGEST_BYTES = 8
 
 Ids = NDArray[np.int64]
@@ -56,9 +58,13 @@ class _Former(msgspec.Struct, frozen=True):
 
 
 class RecentPrompts:
-    """The last prompts, at most ``max_prompts`` and ``max_tokens`` of them; thread-safe."""
+    """The last prompts, at most ``max_prompts`` and ``max_tokens`` of them; thread-safe.
+
+    Prompts are known ``since`` it was made; of earlier ones only digests are.
+    """
 
     def __init__(self, max_prompts: int = 2048, max_tokens: int = 1 << 21) -> None:
+        self.since = datetime.now(UTC)
         self._max_prompts = max_prompts
         self._max_tokens = max_tokens
         self._num_tokens = 0
@@ -119,9 +125,14 @@ class RecentPrompts:
             and former.turns[:1] == tuple(turns[:1])
         ]
 
+    def was_known(self, salt: bytes, turns: Sequence[bytes], fingerprint: str) -> bool:
+        """Say whether an earlier run of this model was asked with the same first messages."""
+        begun = tuple(turns[:SAVED_TURNS])
+        return bool(begun) and _Former(fingerprint, _tenant(salt), begun) in self._former
+
     def save(self, path: Path, fingerprint: str) -> None:
         """Write digests of the last prompts, for `load`; a full or read-only disk is no error."""
-        now = [_Former(fingerprint, _tenant(s.salt), s.turns[:2]) for s in self._all()]
+        now = [_Former(fingerprint, _tenant(s.salt), s.turns[:SAVED_TURNS]) for s in self._all()]
         unique = list(dict.fromkeys([*self._former, *now]))[-MAX_SAVED:]
         temporary = path.with_suffix(f".{os.getpid()}")
         try:

@@ -140,8 +140,9 @@ def _integer(body: dict[str, Any], field: str, low: int, high: int) -> int | Non
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        most = f" and at most {high}" if high < _INT64 - 1 else ""
-        raise BadRequest(f"{field} must be an integer of at least {low}{most}", param=field)
+        raise BadRequest(
+            f"{field} must be an integer of at least {low} and at most {high}", param=field
+        )
     return value
 
 

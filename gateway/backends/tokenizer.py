@@ -28,6 +28,8 @@ from gateway.backends.special_tokens import SpecialTokens
 from gateway.errors import BackendUnavailable, BadRequest
 
 NOTHING_MARKED: Mapping[str, int] = MappingProxyType({})
+_SHORT = 2_000  # characters; longer texts are encoded without holding the interpreter lock
+_MOST_COMPOSED = 3  # characters that a normaliser makes one of, three jamo for instance
 _PROBE = "Hello,  wörld: e\u0301 你好 🌙👩\u200d🚀\n\tok"
 
 
@@ -49,6 +51,8 @@ class Tokenizer:
         self._tokenizer = self._hidden.rename(plain)
         self._special = _special_tokens(folder, settings)
         self._bytes = self._checked_table()
+        self._most_chars = self._most_chars_of_a_token()
+        self._lost = self._lost_characters()
         self._special_ids = {token_id for token_id, token in added.items() if token.special}
         self.vocab_size = self._tokenizer.get_vocab_size(with_added_tokens=True)
         self.template = self._read_template(folder, settings)
@@ -60,8 +64,14 @@ class Tokenizer:
 
     def encode_raw(self, text: str) -> list[int]:
         """Return the ids of a text with what the tokenizer itself puts around it."""
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=True).ids
-        return ids
+        return self._ids(text, add_special_tokens=True)
+
+    def least_tokens(self, text: str) -> int:
+        """Return how many tokens a text has at least, without encoding it; 0 if nobody can say."""
+        if not self._most_chars:
+            return 0
+        text = text.strip()
+        return -(-(len(text) - sum(map(text.count, self._lost))) // self._most_chars)
 
     def encode_chat(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None
@@ -102,8 +112,7 @@ class Tokenizer:
 
     def encode_rendered(self, text: str) -> list[int]:
         """Return the ids of a text whose special tokens stand under their hidden names."""
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+        return self._ids(text, add_special_tokens=False)
 
     def encode_following(self, text: str) -> list[int]:
         """Return the ids of a rendered text that does not begin its prompt.
@@ -116,6 +125,9 @@ class Tokenizer:
     def encode_all_following(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of several rendered texts that don't begin their prompts, at once."""
         first = self._hidden.any_hidden
+        mark = self._tokenizer.token_to_id(first) if first else None
+        if mark is not None and not any(first in text for text in texts):
+            return _parted(self.encode_rendered(first + first.join(texts)), mark)
         found = self._tokenizer.encode_batch([first + t for t in texts], add_special_tokens=False)
         return [encoding.ids[1:] if first else encoding.ids for encoding in found]
 
@@ -178,6 +190,28 @@ class Tokenizer:
         """Return the id of an added token of exactly this name."""
         return next((token_id for token_id, added in self._added.items() if added == name), None)
 
+    def _ids(self, text: str, *, add_special_tokens: bool) -> list[int]:
+        if len(text) <= _SHORT:
+            encoding = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
+        else:
+            (encoding,) = self._tokenizer.encode_batch(
+                [text], add_special_tokens=add_special_tokens
+            )
+        ids: list[int] = encoding.ids
+        return ids
+
+    def _most_chars_of_a_token(self) -> int:
+        """Return the most characters of a text that become one token; 0 if nobody can say."""
+        if self._bytes is None:
+            return 0
+        longest = max(map(len, self._bytes.token_bytes), default=0)
+        return longest if self._tokenizer.normalizer is None else longest * _MOST_COMPOSED
+
+    def _lost_characters(self) -> str:
+        """Return the ASCII characters that become no token at all."""
+        table = [] if self._bytes is None else self._bytes.token_bytes
+        return "".join(map(chr, set(range(128)) - {data[0] for data in table if len(data) == 1}))
+
     def _checked_table(self) -> ByteTable | None:
         """Return the byte table if it decodes a probe as the tokenizer itself does."""
         table = read_byte_table(self._tokenizer)
@@ -222,6 +256,13 @@ def fingerprint_text_files(folder: Path) -> str:
             digest.update(name.encode())
             digest.update(hashlib.blake2b((folder / name).read_bytes()).digest())
     return digest.hexdigest()
+
+
+def _parted(ids: list[int], mark: int) -> list[list[int]]:
+    """Cut ids at a mark, which is also the first of them."""
+    starts = [at for at, token_id in enumerate(ids) if token_id == mark]
+    ends = [*starts[1:], len(ids)]
+    return [ids[start + 1 : end] for start, end in zip(starts, ends, strict=True)]
 
 
 def _load(folder: Path) -> tokenizers.Tokenizer:

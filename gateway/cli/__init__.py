@@ -18,6 +18,7 @@ COMMANDS = {
     "trace": "gateway.cli.trace:trace",
     "lint": "gateway.cli.lint:lint",
     "doctor": "gateway.cli.doctor:doctor",
+    "bench": "gateway.cli.bench:bench",
     "analyze": "gateway.cli.analyze:analyze",
 }
 

@@ -94,6 +94,15 @@ class AdminClient:
         """
         return list(self._ask("GET", "/admin/intents")["intents"])
 
+    def teach(self, labels: Sequence[Row], scorer: str | None) -> int:
+        """Give a batch of labels; returns how many were taken.
+
+        Raises:
+            AdminApiError: the gateway could not be asked, or has another ``scorer``.
+        """
+        body = {"labels": list(labels), "scorer": scorer}
+        return int(self._ask("POST", "/admin/labels", json=body)["imported"])
+
     @contextmanager
     def backup(self, *, with_requests: bool) -> Iterator[Iterator[bytes]]:
         """Give the bytes of a backup, as they come.

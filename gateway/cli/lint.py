@@ -1,6 +1,7 @@
 """``strata lint``: what in a log of requests splits the prefixes that a cache could share."""
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -18,7 +19,8 @@ from gateway.bundled import CHAT, prepare_model
 from gateway.cli.options import config_option, settings_of
 from gateway.cli.progress import Progress, narrated
 from gateway.engine_config import local_model_folder
-from gateway.hub import find_model
+from gateway.errors import BackendUnavailable
+from gateway.hub import ModelNotHere, find_model
 from gateway.lint import (
     Cache,
     Finding,
@@ -34,7 +36,7 @@ from gateway.lint import (
 from gateway.settings import Settings
 
 TELL_EVERY_S = 2.0
-DEFAULT_BLOCKS = 1 << 17
+DEFAULT_KV_TOKENS = 1 << 21
 FAULTS, BAD_ROWS = 1, 2
 STDIN = "-"
 
@@ -47,9 +49,18 @@ STDIN = "-"
 @click.option(
     "--kv-tokens",
     type=click.IntRange(min=1),
-    help="Tokens that the predicted cache holds.  [default: 131,072 blocks]",
+    default=DEFAULT_KV_TOKENS,
+    show_default=f"{DEFAULT_KV_TOKENS:,}",
+    help="Tokens that the predicted cache holds.",
 )
-@click.option("--fix", is_flag=True, help="Write a mended copy and show what it is worth.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Write a mended copy and show what it is worth. Does only what is provably harmless: one "
+    "order of tools, JSON keys and whole unlabelled passages, lines of a value and its label as a "
+    "system message behind the message they came with, line ends made alike; never what would "
+    "lower the hit share. The rest is left to its author.",
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -59,8 +70,7 @@ STDIN = "-"
     "--format",
     "form",
     type=click.Choice(["text", "json", "sarif"]),
-    default="text",
-    show_default=True,
+    help="How to print the report.  [default: text]",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def lint(
@@ -68,9 +78,9 @@ def lint(
     config: Path | None,
     model: str | None,
     block_size: int | None,
-    kv_tokens: int | None,
+    kv_tokens: int,
     output: Path | None,
-    form: str,
+    form: str | None,
     *,
     fix: bool,
     as_json: bool,
@@ -80,27 +90,50 @@ def lint(
     Each line is a request of OpenAI's (chat, completions, Responses) or Anthropic's API,
     {"request": …} as `strata export` writes it, a line of a batch file, or a LangChain run; gzip is
     unpacked. The exit code is 1 when there is a fault (with --fix: when one is left), else 2 when a
-    line is no request.
+    line is no request, or none is.
+
+    The hit share is replayed. What it would be without the faults is estimated, within some three
+    points; from what is found now to what a larger cache would find, where --kv-tokens are few. The
+    mended copy of --fix is replayed.
     """
-    if fix and (len(files) > 1 or (files[0] == STDIN and output is None)):
-        raise click.UsageError("--fix takes one FILE, and --output where that is -")
-    if output is not None and output.resolve() == Path(files[0]).resolve():
-        raise click.UsageError("--output is the log itself, which --fix leaves as it is")
-    if output is not None and not fix:
-        raise click.UsageError("--output is where --fix writes")
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json is --format json: it does not go with --format {form}")
+    _check_places(files, output, fix=fix)
     settings = settings_of(config)
     block_size = block_size or settings.local.block_size
-    num_blocks = max(1, kv_tokens // block_size) if kv_tokens else DEFAULT_BLOCKS
+    num_blocks = max(1, kv_tokens // block_size)
     with narrated() as tell:
         cache = Cache(_model_folder(settings, model, tell), block_size, num_blocks)
         if fix:
             report, fixed = _fix(cache, files[0], output, _told(tell))
         else:
             report, fixed = _lint(cache, files, _told(tell)), None
-    _show(report, fixed, "json" if as_json else form)
+    _show(report, fixed, "json" if as_json else form or "text")
     left = report if fixed is None else fixed.after
-    if left.findings or report.bad:
+    if not report.requests:
+        click.echo(f"Error: no request in {', '.join(files)}", err=True)
+    if left.findings or report.bad or not report.requests:
         raise SystemExit(FAULTS if left.findings else BAD_ROWS)
+
+
+def _check_places(files: tuple[str, ...], output: Path | None, *, fix: bool) -> None:
+    """Refuse what could not be written, before the log is read.
+
+    Raises:
+        click.UsageError: with one clear line.
+    """
+    if fix and (len(files) > 1 or (files[0] == STDIN and output is None)):
+        raise click.UsageError("--fix takes one FILE, and --output where that is -")
+    if output is None:
+        return
+    if output.resolve() == Path(files[0]).resolve():
+        raise click.UsageError("--output is the log itself, which --fix leaves as it is")
+    if not fix:
+        raise click.UsageError("--output is where --fix writes")
+    if not output.parent.is_dir():
+        raise click.UsageError(f"--output {output}: there is no folder {output.parent}")
+    if not os.access(output.parent, os.W_OK):
+        raise click.UsageError(f"--output {output}: the folder cannot be written to")
 
 
 def _lint(cache: Cache, files: Iterable[str], told: Callable[[int], None]) -> Report:
@@ -159,7 +192,12 @@ def _told(tell: Progress) -> Callable[[int], None]:
 
 def _model_folder(settings: Settings, model: str | None, tell: Progress) -> Path:
     if model is not None and model != "bundled":
-        return find_model(model)
+        try:
+            folder = find_model(model)
+            Tokenizer(folder)
+        except (ModelNotHere, BackendUnavailable) as error:
+            raise click.BadParameter(str(error), param_hint="--model") from None
+        return folder
     if model is None and settings.local.model not in ("none", "bundled"):
         return local_model_folder(settings)
     assert settings.models_dir is not None, "load_settings fills it in"
@@ -196,10 +234,15 @@ def _text(report: Report) -> Iterator[str]:
         yield from _finding(finding)
     share = f"hit share {report.hit_share:.1%}"
     if report.findings:
-        share += f", {report.reachable_share:.1%} without the faults above"
+        share += f", about {_reach(report)} without the faults above"
     count = len(report.findings)
     found = f"{count} fault{'s' if count > 1 else ''}" if count else "no faults"
     yield f"{report.requests:,} requests, {report.prompt_tokens:,} tokens: {found}; {share}"
+
+
+def _reach(report: Report) -> str:
+    least, most = f"{report.reachable_share:.0%}", f"{report.reachable_most:.0%}"
+    return least if least == most else f"{least} to {most}"
 
 
 def _finding(finding: Finding) -> Iterator[str]:
@@ -219,5 +262,7 @@ def _fixed(report: Report, fixed: Fix) -> Iterator[str]:
         yield fixed.diff
     shares = f"hit share {report.hit_share:.1%} before, {fixed.after.hit_share:.1%} after"
     yield f"{fixed.output}: {fixed.changed:,} requests changed; {shares}"
+    for kind in fixed.not_made:
+        yield f"  not made, it would lower the hit share: the mend of {kind}"
     for finding in fixed.after.findings:
         yield f"  left to its author: {finding.cause}, {finding.lost_per_1000:,} tokens per 1,000"

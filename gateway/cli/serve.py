@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import structlog
 from litestar import Litestar
 
 from gateway.address import CannotListen, free_port
@@ -20,6 +21,7 @@ from gateway.cli.progress import narrated
 from gateway.cli.toml import to_toml
 from gateway.errors import StrataError
 from gateway.server import StartInterrupted, run
+from gateway.setting_sections import LogSettings
 from gateway.settings import Settings, describe
 from prefix_layer import PrefixLayerError
 from semantic_layer import SemanticLayerError
@@ -74,7 +76,7 @@ def _serve(settings: Settings, load: Callable[[], Settings]) -> None:
             app,
             settings.host,
             port,
-            _say_ready,
+            lambda url: _say_ready(url, settings.log),
             drain_s=settings.drain_s,
             on_hangup=lambda: _hang_up(app),
         )
@@ -120,5 +122,9 @@ def _bundled_models(settings: Settings) -> list[BundledModel]:
     return wanted
 
 
-def _say_ready(url: str) -> None:
-    click.echo(f"Strata is ready on {url}", err=True)
+def _say_ready(url: str, log: LogSettings) -> None:
+    """Tell people on standard error, or whatever reads JSON logs by a line among them."""
+    if log.format == "json":
+        structlog.get_logger(__name__).info("ready", url=url)
+    else:
+        click.echo(f"Strata is ready on {url}", err=True)

@@ -15,19 +15,21 @@ from gateway.cli.options import config_option, json_option, settings_of, url_opt
 from gateway.cli.output import print_table
 from gateway.cli.progress import Progress, narrated, reading
 from gateway.cli.rows import BadRow
+from gateway.evidence.tuner import Tuner
+from gateway.intent_settings import policies_of
 from gateway.pair_scores import PairScore, open_pair_scorer
 from gateway.settings import Settings
 from semantic_layer import (
-    Budgets,
     Calibration,
     Label,
-    Thresholds,
+    PooledThresholds,
     calibrate,
     proves_once,
     threshold_curve,
 )
 
 SCORE_STEP = 100  # pairs between two progress lines
+_BATCH = 500  # labels that a gateway is given at once
 _CURVE = (0.999, 0.995, 0.99, 0.98, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
 _GENERAL = "general"
 _FILE = "file"
@@ -44,6 +46,7 @@ Row = dict[str, Any]
     type=click.FloatRange(0, 1),
     help="The wrong share among served hits to stay within.  [default: the settings']",
 )
+@click.option("--teach", is_flag=True, help="Give the running gateway FILE's labels to learn from.")
 @json_option
 def thresholds(
     file: BinaryIO | None,
@@ -51,6 +54,7 @@ def thresholds(
     url: str | None,
     *,
     budget: float | None,
+    teach: bool,
     as_json: bool,
 ) -> None:
     """Show the thresholds of a running gateway, or fit them from FILE (- for standard input).
@@ -59,12 +63,14 @@ def thresholds(
     here as the gateway would, or {"score": 0..1, "right": …} scored elsewhere; both may name an
     "intent" and a "weight", one over the share of traffic that was labelled. A fitted threshold is
     the lowest score at which the upper 95% bound of the wrong share stays within the budget. Good
-    rows count whatever is wrong with others; any bad row makes the exit code 1.
+    rows count whatever is wrong with others; any bad row makes the exit code 1. With --teach the
+    gateway learns from the good ones as from its own labels.
     """
     settings = settings_of(config)
     if file is None:
-        if budget is not None:
-            raise click.UsageError("--budget is for fitting: name a FILE of labelled pairs")
+        for name, value in {"--budget": budget, "--teach": teach or None}.items():
+            if value is not None:
+                raise click.UsageError(f"{name} is for fitting: name a FILE of labelled pairs")
         with AdminClient(settings, url) as client:
             _show(client.intents(), as_json=as_json)
         return
@@ -72,40 +78,72 @@ def thresholds(
         rows = list(read_labelled(lines))
     bad = [row for row in rows if isinstance(row, BadRow)]
     good = [row for row in rows if isinstance(row, LabelledRow)]
-    labels = asyncio.run(_labels(settings, good))
+    labels, scorer = asyncio.run(_labels(settings, good))
     share = settings.semantic.wrong_hit_budget if budget is None else budget
+    tuner = _tuner(settings, share, scorer)
     fitted = calibrate(
         labels,
         scorer=_FILE,
-        budgets=Budgets(share),
-        base=Thresholds.within(share),
+        budgets=tuner.budgets,
+        base=tuner.base(),
         proves=proves_once,
     )
     _report(fitted, labels, bad, as_json=as_json)
+    if teach:
+        with AdminClient(settings, url) as client:
+            _teach(client, labels, scorer)
     if bad:
         raise SystemExit(1)
 
 
-async def _labels(settings: Settings, rows: Sequence[LabelledRow]) -> list[Label]:
-    """Return a label for each row; those without a score are scored here."""
+def _teach(client: AdminClient, labels: Sequence[Label], scorer: str | None) -> None:
+    """Give a gateway these labels; a pair it was given before takes that label's place."""
+    rows = [
+        {
+            "score": label.score,
+            "right": label.right,
+            "a": label.stored_text,
+            "b": label.text,
+            "intent": label.intent,
+            "weight": label.weight,
+        }
+        for label in labels
+    ]
+    batches = [rows[at : at + _BATCH] for at in range(0, len(rows), _BATCH)]
+    taken = sum(client.teach(batch, scorer) for batch in batches)
+    click.echo(f"{taken} labels given to {client.url}", err=True)
+
+
+def _tuner(settings: Settings, budget: float, scorer: str | None) -> Tuner:
+    """Return what holds until labels say otherwise, as in a gateway of these settings."""
+    semantic = settings.semantic
+    pooled = None if scorer is None else PooledThresholds.matching(scorer)
+    return Tuner(budget, lambda *_: None, policies_of(semantic.intents), pooled, semantic.start)
+
+
+async def _labels(
+    settings: Settings, rows: Sequence[LabelledRow]
+) -> tuple[list[Label], str | None]:
+    """Return a label for each row, and what scored those without a score."""
     open_rows = [row for row in rows if row.score is None]
     scores: dict[int, PairScore] = {}
+    scorer = None
     if open_rows:
         with narrated() as tell:
-            scores = await _scores(settings, open_rows, tell)
-    return [_label(row, scores.get(row.number)) for row in rows]
+            scores, scorer = await _scores(settings, open_rows, tell)
+    return [_label(row, scores.get(row.number)) for row in rows], scorer
 
 
 async def _scores(
     settings: Settings, rows: Sequence[LabelledRow], tell: Progress
-) -> dict[int, PairScore]:
+) -> tuple[dict[int, PairScore], str]:
     scores = {}
     async with open_pair_scorer(settings) as scorer:
         for done, row in enumerate(rows, start=1):
             scores[row.number] = await scorer.score(row.stored, row.asked, row.intent)
             if done % SCORE_STEP == 0:
                 tell(f"scored {done} of {len(rows)} pairs")
-    return scores
+        return scores, scorer.fingerprint
 
 
 def _label(row: LabelledRow, given: PairScore | None) -> Label:
@@ -161,7 +199,15 @@ def _show(intents: Sequence[Row], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"intents": intents}, ensure_ascii=False))
     else:
-        _print_intents([{"intent": one["name"], **one} for one in intents])
+        _print_intents([_flat(one) for one in intents])
+
+
+def _flat(one: Row) -> Row:
+    """Return a gateway's intent as fitted ones are written."""
+    seen = one.get("labels") or {}
+    names = {"num_labels": "count", "wrong": "wrong", "lower": "low", "upper": "high"}
+    found = {name: seen.get(theirs) for name, theirs in names.items()}
+    return {"intent": one["name"], **one, **found, "drifted": seen.get("drifted", False)}
 
 
 def _print_intents(intents: Sequence[Row]) -> None:

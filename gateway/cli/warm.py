@@ -14,6 +14,7 @@ from gateway.cli.progress import reading
 from gateway.cli.rows import BadRow, Line, Row, parse_lines
 
 BATCH_ROWS = 8  # prompts that are computed before progress moves
+_DONE = {None: "warmed", True: "warmed and pinned", False: "unpinned"}
 
 
 class WarmUp:
@@ -46,9 +47,10 @@ class WarmUp:
         self.warmed += result["warmed"]
         for source in self.tokens:
             self.tokens[source] += result[f"{source}_tokens"]
-        self.bad += [
-            BadRow(batch[error["index"]].number, error["message"]) for error in result["errors"]
-        ]
+        for error in result["errors"]:
+            at, message = error["index"], error["message"]
+            said = message.removeprefix(f"requests[{at}].")
+            self.bad.append(BadRow(batch[at].number, said))
 
 
 @click.command("warm")
@@ -82,20 +84,20 @@ def warm(
             work.run(parse_lines(lines))
         except AdminApiError as error:
             raise AdminApiError(f"after {work.warmed} rows: {error}") from error
-    _report(work, as_json=as_json)
+    _report(work, _DONE[pin], as_json=as_json)
 
 
-def _report(work: WarmUp, *, as_json: bool) -> None:
+def _report(work: WarmUp, done: str, *, as_json: bool) -> None:
     bad = sorted(work.bad, key=lambda row: row.number)
     tokens = work.tokens
     if as_json:
         rows = [{"line": row.number, "message": row.message} for row in bad]
-        counts = {"warmed": work.warmed, "tokens": tokens, "bad": rows}
-        click.echo(json.dumps(counts, ensure_ascii=False))
+        told = {"warmed": work.warmed, "tokens": tokens, "bad": rows}
+        click.echo(json.dumps(told, ensure_ascii=False))
     else:
         for row in bad:
             click.echo(f"line {row.number}: {row.message}", err=True)
-        done = f"{tokens['computed']} tokens computed, {tokens['cached']} were cached"
-        click.echo(f"warmed {work.warmed} prompts ({done}), {len(bad)} bad", err=True)
+        counts = f"{tokens['computed']} tokens computed, {tokens['cached']} were cached"
+        click.echo(f"{done} {work.warmed} prompts ({counts}), {len(bad)} bad", err=True)
     if bad:
         raise SystemExit(1)

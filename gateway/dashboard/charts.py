@@ -2,28 +2,34 @@
 
 `svg.py` (MIT) writes the elements: browser libraries would need inline styles, which the pages'
 content security policy forbids, and Matplotlib takes seconds and megabytes. A drawing holds no
-text: it is stretched to its place, and its ticks stand beside it in HTML.
+text: it is stretched to its place; its ticks stand beside it in HTML, names of points over it.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import svg
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 SIDE = 100.0
 GAP = 0.12
 LINES = 4
+APART = 0.15  # of a side: names of points that are nearer would lie over each other
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A drawing and its ticks: ``y_ticks`` from top to bottom, both at even distances."""
+    """A drawing and its ticks: ``y_ticks`` from top to bottom, both at even distances.
+
+    ``spots`` lies over the drawing: its points, to be read and reached by keys.
+    """
 
     svg: Markup
     y_ticks: Sequence[str]
     x_ticks: Sequence[str]
+    spots: Markup = field(default_factory=Markup)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,40 @@ def curve(spots: Sequence[Spot], limit: float | None, now: Spot | None) -> Marku
     if now is not None:
         drawn.append(_dot(now.x, now.y, "dot now"))
     return _drawing(drawn)
+
+
+def named(spots: Sequence[Spot], names: Sequence[tuple[str, str]]) -> Markup:
+    """Return what lies over a curve: each point with its short name, and the long one read aloud.
+
+    It is not stretched, so that texts keep their shape; where points lie close together the first
+    ones show their names, the others when they are reached.
+    """
+    drawn: list[svg.Element] = []
+    shown: list[Spot] = []
+    for spot, (short, long) in zip(spots, names, strict=True):
+        is_shown = all(math.hypot(spot.x - one.x, spot.y - one.y) > APART for one in shown)
+        shown += [spot] if is_shown else []
+        drawn.append(_named(spot, short, long, is_shown=is_shown))
+    whole = svg.SVG(elements=drawn, class_=["spots"])
+    return Markup(whole)  # noqa: S704  names are escaped, the rest is figures and class names
+
+
+def _named(spot: Spot, short: str, long: str, *, is_shown: bool) -> svg.Element:
+    x, y = svg.Length(_short(SIDE * spot.x), "%"), svg.Length(_short(SIDE * (1 - spot.y)), "%")
+    anchor: Literal["start", "middle", "end"] = "middle"
+    if spot.x < APART:
+        anchor = "start"
+    elif spot.x > 1 - APART:
+        anchor = "end"
+    return svg.G(
+        elements=[
+            svg.Circle(cx=x, cy=y, r=9),
+            svg.Text(x=x, y=y, dy=-9, text_anchor=anchor, text=str(escape(short))),
+        ],
+        class_=["shown"] if is_shown else [],
+        tabindex=0,
+        extra={"role": "img", "aria-label": str(escape(long))},
+    )
 
 
 def steps(

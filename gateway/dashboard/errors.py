@@ -4,19 +4,21 @@ from typing import Any
 from urllib.parse import urlencode
 
 from litestar import Request, Response
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, NotFoundException
 from litestar.response import Redirect, Template
 from litestar.types import ExceptionHandlersMap
 
 from gateway.access_log import REQUEST_ID
+from gateway.admin.entrance import enter_pages, signed_session_of
 from gateway.api.connection import ClientGone
-from gateway.api.errors import log_unexpected
+from gateway.api.errors import EXCEPTION_HANDLERS, log_unexpected
 from gateway.dashboard.page import HOME, LOGIN, page, to
-from gateway.errors import StrataError, Unauthorized
+from gateway.errors import NotFound, StrataError, Unauthorized
 
 HTTP = Request[Any, Any, Any]
 _GET = "GET"
 _CLIENT_CLOSED = 499
+_STATIC = f"{HOME}/static/"
 
 
 def _of_ours(request: HTTP, error: StrataError) -> Template | Redirect:
@@ -54,3 +56,21 @@ PAGE_ERRORS: ExceptionHandlersMap = {
     ClientGone: _client_gone,
     Exception: _unexpected,
 }
+
+
+def _unrouted(request: HTTP, error: HTTPException) -> Any:
+    """Answer what no route takes: with a page where a person asked for one."""
+    path = request.scope["path"]
+    is_page = path.startswith(f"{HOME}/") and not path.startswith(_STATIC)
+    if not is_page or request.scope["method"] != _GET:
+        return EXCEPTION_HANDLERS[HTTPException](request, error)
+    try:
+        enter_pages(request, signed_session_of(request.scope))
+    except StrataError as refused:
+        return _of_ours(request, refused)
+    if isinstance(error, NotFoundException):
+        return _of_ours(request, NotFound(f"there is no page {path}"))
+    return _of_litestar(request, error)
+
+
+APP_ERRORS: ExceptionHandlersMap = {**EXCEPTION_HANDLERS, HTTPException: _unrouted}

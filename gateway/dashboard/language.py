@@ -6,6 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gateway.dashboard.sentences import sentences_in
+from gateway.said import Saying
+
 FOLDER = Path(__file__).with_name("messages")
 LANGUAGES = {"en": "English", "zh": "中文"}
 DEFAULT = "en"
@@ -17,6 +20,7 @@ class Messages:
     def __init__(self, language: str) -> None:
         self.language = language
         self._texts = catalogue(language)
+        self._sentences = sentences_in(language)
 
     def __call__(self, key: str, **values: Any) -> str:
         """Return the message; KeyError for one that is not in the catalogue."""
@@ -24,6 +28,14 @@ class Messages:
 
     def __contains__(self, key: str) -> bool:
         return key in self._texts
+
+    def say(self, saying: Saying) -> str:
+        """Return what another part says in English; without a translation as it is."""
+        return self._sentences.say(saying)
+
+    def text(self, text: str) -> str:
+        """Return an English text of another part that was put together before."""
+        return self._sentences.translated(text)
 
     def name(self, group: str, value: Any) -> str:
         """Return what a value of the API is called; the value itself where it has no name."""

@@ -13,7 +13,7 @@ from gateway.admin.entrance import refuse_other_sites, session_of
 from gateway.admin.session import LIFETIME_S, Session, cookie_name
 from gateway.api.connection import headers_of, parts_of
 from gateway.dashboard.page import HOME, LOGIN, page, to
-from gateway.errors import BadRequest, Forbidden
+from gateway.errors import BackendUnavailable, BadRequest, Forbidden
 from gateway.keys_file import blake2b_digest
 
 HTTP = Request[Any, Any, Any]
@@ -24,9 +24,9 @@ MAX_FORM_BYTES = 16_384
 async def show_login(request: HTTP) -> Template | Redirect:
     """Ask for the admin key."""
     parts = parts_of(request.scope)
-    if parts.settings.admin_key is None or session_of(request.scope) is not None:
+    if parts.settings.admin_key is None or await session_of(request.scope) is not None:
         return to(_next(request.query_params.get("next")))
-    return page(request, "login.html", next=request.query_params.get("next", ""), failed=False)
+    return _asking(request, request.query_params.get("next", ""))
 
 
 @post("/login", status_code=200)
@@ -39,22 +39,29 @@ async def log_in(request: HTTP) -> Template | Redirect:
     if key is None:
         return to(HOME)
     if not hmac.compare_digest(blake2b_digest(key), blake2b_digest(form.get("key", ""))):
-        return page(request, "login.html", status=401, next=form.get("next", ""), failed=True)
+        return _asking(request, form.get("next", ""), 401, "wrong_key")
     cookie = parts.sessions.open(key, read_actor(form.get("name", "").strip() or "admin"))
     return _with_cookie(request, to(_next(form.get("next"))), cookie, int(LIFETIME_S))
 
 
 @post("/logout", status_code=200)
-async def log_out(request: HTTP) -> Redirect:
-    """End the session."""
-    headers = headers_of(request.scope)
-    refuse_other_sites(headers)
-    session = session_of(request.scope)
+async def log_out(request: HTTP) -> Template | Redirect:
+    """End the session, at all gateways over one store."""
+    refuse_other_sites(headers_of(request.scope))
+    session = await session_of(request.scope)
     form = await _form(request)
+    shown: Template | Redirect = to(LOGIN)
     if session is not None:
         _check_token(session, form.get("token", ""))
-        parts_of(request.scope).sessions.end(session)
-    return _with_cookie(request, to(LOGIN), "", 0)
+        try:
+            await parts_of(request.scope).sessions.end(session)
+        except BackendUnavailable as error:
+            shown = _asking(request, "", error.status, "signed_out_here")
+    return _with_cookie(request, shown, "", 0)
+
+
+def _asking(request: HTTP, wanted: str, status: int = 200, trouble: str = "") -> Template:
+    return page(request, "login.html", status=status, next=wanted, trouble=trouble)
 
 
 async def _form(request: HTTP) -> dict[str, str]:
@@ -89,7 +96,9 @@ def _next(wanted: str | None) -> str:
     return str(wanted) if ours and not str(wanted).startswith(LOGIN) else HOME
 
 
-def _with_cookie(request: HTTP, response: Redirect, value: str, max_age: int) -> Redirect:
+def _with_cookie(
+    request: HTTP, response: Template | Redirect, value: str, max_age: int
+) -> Template | Redirect:
     scope = request.scope
     proto = headers_of(scope).get("x-forwarded-proto", scope["scheme"])
     response.cookies.append(

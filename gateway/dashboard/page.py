@@ -49,7 +49,7 @@ def page(
 
     ``active`` is the page's name in `PAGES`; ``live`` every how many seconds its parts are renewed.
     """
-    language = _language(request)
+    language = language_in(request)
     shown = {
         "t": Messages(language),
         "languages": LANGUAGES,
@@ -85,7 +85,8 @@ def session_in(request: HTTP) -> Session | None:
     return session
 
 
-def _language(request: HTTP) -> str:
+def language_in(request: HTTP) -> str:
+    """Return the language the reader chose, else the best the browser accepts."""
     return language_of(
         request.query_params.get("lang"),
         cookie_of(request.scope, LANGUAGE),

@@ -16,6 +16,7 @@ from gateway.dashboard.page import HOME
 from gateway.dashboard.prefixes import prefixes_page, volatile_part
 from gateway.dashboard.requests import request_page, request_prefix, requests_page
 from gateway.dashboard.review import review_page
+from gateway.dashboard.said import said
 from gateway.dashboard.thresholds import preview, thresholds_page
 
 STATIC = Path(__file__).with_name("static")
@@ -40,6 +41,7 @@ def dashboard_router() -> Router:
             volatile_part,
             experiments_page,
             doctor_page,
+            said,
         ],
     )
     return Router(

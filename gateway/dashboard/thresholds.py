@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from gateway.admin.intents import curve_view, history_view, intents_view, replay_view
 from gateway.api.connection import parts_of
-from gateway.dashboard.charts import Plot, Spot, curve, round_top, steps
-from gateway.dashboard.page import page
-from gateway.dashboard.words import percent
+from gateway.dashboard.charts import Plot, Spot, curve, named, round_top, steps
+from gateway.dashboard.language import Messages
+from gateway.dashboard.page import language_in, page
+from gateway.dashboard.words import number, percent, threshold
 from gateway.errors import NotFound
 from gateway.parts import Parts
 from gateway.wire.intent_admin import CurvePointView, CurveView, IntentView, Share
@@ -46,7 +47,7 @@ async def thresholds_page(request: HTTP) -> Template:
         intent=intent,
         modes=MODES,
         points=points,
-        against=_against(points, seen),
+        against=_against(points, seen, Messages(language_in(request))),
         along=_along(points, seen),
         changes=(await history_view(parts, intent.name, MAX_CHANGES)).changes,
     )
@@ -57,7 +58,7 @@ async def preview(request: HTTP, name: FromPath[str]) -> Template:
     """Show what a threshold would have done to recorded traffic; nothing is changed."""
     parts = parts_of(request.scope)
     _chosen(intents_view(parts).intents, name)
-    asked = {"threshold": request.query_params.get("threshold")}
+    asked = {"threshold": request.query_params.get("threshold") or None}
     tried = asked["threshold"] and convert(asked, Tried, strict=False).threshold
     return page(
         request,
@@ -84,7 +85,7 @@ def _chosen(intents: Sequence[IntentView], name: str | None) -> IntentView:
     return found
 
 
-def _against(points: Sequence[CurvePointView], seen: CurveView) -> Plot:
+def _against(points: Sequence[CurvePointView], seen: CurveView, t: Messages) -> Plot:
     """Plot the served share (across) against the wrong share (up)."""
     top = min(round_top(max((point.high for point in points), default=seen.budget)), 1.0)
     spots = [_spot(point, top) for point in points]
@@ -94,7 +95,23 @@ def _against(points: Sequence[CurvePointView], seen: CurveView) -> Plot:
         curve(spots, seen.budget / top, now),
         [percent(top * share, 1) for share in (1.0, 0.5, 0.0)],
         [percent(share, 0) for share in _QUARTERS],
+        named(spots, [_names(point, t) for point in points]),
     )
+
+
+def _names(point: CurvePointView, t: Messages) -> tuple[str, str]:
+    """Return a point's threshold and labels: in short, and in a sentence with its shares."""
+    at, labels = threshold(point.threshold), number(point.labels)
+    long = t(
+        "thresholds.spot",
+        threshold=at,
+        labels=labels,
+        served=percent(point.hit_share),
+        wrong=percent(point.wrong_share),
+        low=percent(point.low),
+        high=percent(point.high),
+    )
+    return t("thresholds.spot_short", threshold=at, labels=labels), long
 
 
 def _along(points: Sequence[CurvePointView], seen: CurveView) -> Plot:

@@ -73,8 +73,10 @@ def size(num_bytes: float | None) -> str:
 
 
 def threshold(value: float | None) -> str:
-    """Return a threshold or a score."""
-    return NONE if value is None else f"{value:.3f}"
+    """Return a threshold or a score; only 1 reads as 1, which is met by equal texts alone."""
+    if value is None:
+        return NONE
+    return f"{value:.4f}" if 0.999 < value < 1 else f"{value:.3f}"  # noqa: PLR2004
 
 
 def when(at: float | None) -> Markup | str:

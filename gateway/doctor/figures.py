@@ -1,7 +1,9 @@
 """Figures as people read them."""
 
+from gateway.said import Said, say
+
 _SMALL = 0.01
-_SPANS = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
+_DAY_S, _HOUR_S, _MINUTE_S = 86_400.0, 3600.0, 60.0
 
 
 def percent(share: float) -> str:
@@ -9,12 +11,15 @@ def percent(share: float) -> str:
     return f"{share:.1%}" if 0 < share < _SMALL else f"{share:.0%}"
 
 
-def span(seconds: float) -> str:
+def span(seconds: float) -> Said:
     """Return a time as ``36 h`` or ``2.5 s``."""
-    for unit_s, name in _SPANS:
-        if seconds >= 2 * unit_s:
-            return f"{seconds / unit_s:.0f} {name}"
-    return f"{seconds:.3g} s"
+    if seconds >= 2 * _DAY_S:
+        return say("{n} d", n=f"{seconds / _DAY_S:.0f}")
+    if seconds >= 2 * _HOUR_S:
+        return say("{n} h", n=f"{seconds / _HOUR_S:.0f}")
+    if seconds >= 2 * _MINUTE_S:
+        return say("{n} min", n=f"{seconds / _MINUTE_S:.0f}")
+    return say("{n} s", n=f"{seconds:.3g}")
 
 
 def size(num_bytes: float) -> str:
@@ -22,9 +27,9 @@ def size(num_bytes: float) -> str:
     for power, name in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if num_bytes >= 1 << power:
             return f"{num_bytes / (1 << power):.1f} {name}"
-    return f"{num_bytes:.0f} bytes"
+    return f"{num_bytes:.0f} B"
 
 
-def counted(number: float, noun: str) -> str:
+def counted(number: float, noun: str) -> Said:
     """Return ``1 request`` or ``12,000 requests``."""
-    return f"{number:,.0f} {noun}" if number == 1 else f"{number:,.0f} {noun}s"
+    return say(f"{{n}} {noun}" if number == 1 else f"{{n}} {noun}s", n=f"{number:,.0f}")

@@ -1,8 +1,10 @@
 """What the doctor says: findings, each with its evidence and what mends it."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
+
+from gateway.said import Said, Saying, told
 
 Severity = Literal["ok", "notice", "warning", "error"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "notice", "ok")
@@ -12,7 +14,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     """One thing that was looked at.
 
     ``error``: something does not work now. ``warning``: trust, speed or money is lost. ``notice``:
-    there is more to be had. ``ok``: nothing is wrong; ``mend`` is empty then.
+    there is more to be had. ``ok``: nothing is wrong; ``mend`` is empty then. ``said`` has title,
+    evidence and mend as sentences with their values apart, to be put in other languages.
     """
 
     check: str
@@ -20,6 +23,21 @@ class Finding(Struct, frozen=True, kw_only=True):
     title: str
     evidence: str
     mend: str = ""
+    said: dict[str, Any] = {}
+
+
+def finding(
+    check: str, severity: Severity, title: Said, evidence: Saying, mend: Saying = ""
+) -> Finding:
+    """Return a finding in English that can be put in other languages."""
+    return Finding(
+        check=check,
+        severity=severity,
+        title=told(title),
+        evidence=told(evidence),
+        mend=told(mend),
+        said={"title": title, "evidence": evidence, "mend": mend},
+    )
 
 
 class Report(Struct, frozen=True, kw_only=True):

@@ -33,6 +33,7 @@ async def gather(parts: Parts) -> Snapshot:
         entries = group.create_task(parts.cache.counts())
         room = group.create_task(parts.cache.room())
         requests = group.create_task(_or_none(parts.evidence.requests.newest(MOST_REQUESTS)))
+        unread = group.create_task(_or_none(parts.evidence.unread()))
         engine = group.create_task(_engine(parts))
         tenants = group.create_task(_tenants(parts))
     stats = parts.stats.snapshot()
@@ -45,11 +46,13 @@ async def gather(parts: Parts) -> Snapshot:
         breakers=parts.cache.open_breakers,
         entries=entries.result(),
         room=room.result(),
+        unread=unread.result() or {},
         counters=Counters(parts.metrics.totals()),
         outcomes=stats["outcomes"],
         traffic=await asyncio.to_thread(_traffic, parts, requests.result() or [], engine.result()),
         engine=engine.result(),
         intents=await asyncio.to_thread(_intents, parts, served),
+        trap_odds=parts.evidence.tuner.trap_odds,
         tenants=tenants.result(),
         replicas={
             name: [replica.view for replica in upstream.replicas]

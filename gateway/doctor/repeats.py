@@ -60,7 +60,7 @@ def repeats_of(
         unused[intent] += key not in served
 
     for request in requests:
-        if request.entry is None:
+        if request.entry is None or _is_unanswered(request):
             continue
         key = request.tenant, request.entry
         if request.outcome in _KEPT:
@@ -82,3 +82,8 @@ def repeats_of(
             bury(key)
     often = [Often(stored[key].question, count) for key, count in misses.most_common(3)]
     return Repeats(dict(expired), gone, dict(died), dict(unused), often)
+
+
+def _is_unanswered(request: Glance) -> bool:
+    """Say whether only the cache was asked, and nothing was there."""
+    return request.outcome == "miss" and request.prompt_tokens is None

@@ -65,8 +65,10 @@ class Snapshot:
     """Everything the checks look at.
 
     ``stores`` are the caches' parts by name, just asked; ``breakers`` whether each is avoided now;
-    ``entries`` the stored answers by store, one that is down absent. ``outcomes`` counts the
+    ``entries`` the stored answers by store, one that is down absent; ``unread`` the rows that the
+    encryption key cannot read, by kind of journal. ``outcomes`` counts the
     requests of this gateway since its start, ``intents`` are those that any request had.
+    ``trap_odds`` is how many times likelier wrong near-misses are than priors were fitted for.
     """
 
     settings: Settings
@@ -75,11 +77,13 @@ class Snapshot:
     breakers: Mapping[str, bool] = field(default_factory=dict)
     entries: Mapping[str, int] = field(default_factory=dict)
     room: Room | None = None
+    unread: Mapping[str, int] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     outcomes: Mapping[str, int] = field(default_factory=dict)
     traffic: Traffic = field(default_factory=Traffic)
     engine: Engine | None = None
     intents: Sequence[Intent] = ()
+    trap_odds: float = 1.0
     tenants: Sequence[TenantUse] = ()
     replicas: Mapping[str, Sequence[ReplicaView]] = field(default_factory=dict)
 

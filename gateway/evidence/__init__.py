@@ -4,7 +4,7 @@ from gateway.evidence.evidence import Evidence, EvidencePolicy
 from gateway.evidence.experiments import Experiment, State
 from gateway.evidence.feedback import FeedbackResult, Judged, Person
 from gateway.evidence.glance import Glance, ReasonRow
-from gateway.evidence.intents import VersionConflict
+from gateway.evidence.intents import PolicyUnreadable, VersionConflict
 from gateway.evidence.journal_copy import JournalRow
 from gateway.evidence.playback import Playback
 from gateway.evidence.recorded import RecordedRequest
@@ -22,6 +22,7 @@ __all__ = [
     "Judged",
     "Person",
     "Playback",
+    "PolicyUnreadable",
     "ReasonRow",
     "RecordedRequest",
     "ReviewItem",

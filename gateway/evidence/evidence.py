@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
+import structlog
+
 from gateway.auth import PUBLIC
 from gateway.backends.routing import Backends
 from gateway.evidence.asking import ask_again
@@ -23,6 +25,7 @@ from gateway.evidence.review import ReviewItem, review_queue
 from gateway.evidence.sampling import Sampling
 from gateway.evidence.trainer import Trainer
 from gateway.evidence.tuner import Tuner
+from gateway.evidence.unread import count_unread
 from gateway.metrics import Metrics
 from gateway.record import RequestRecord
 from semantic_layer import (
@@ -33,21 +36,26 @@ from semantic_layer import (
     Journal,
     PooledThresholds,
     SemanticCache,
+    Start,
     StoreUnavailable,
 )
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class EvidencePolicy:
     """How much is learnt and kept.
 
-    ``budget`` is the wrong share (0..1) that intents without their own are held to. Shares (0..1)
+    ``budget`` is the wrong share (0..1) that intents without their own are held to, ``start`` what
+    they are served by until labels prove a threshold. Shares (0..1)
     are of semantic hits answered afresh, and of near-misses compared; each source gives
     ``most_per_minute`` at most. ``judge`` is the model asked where words do not decide;
     ``intents`` are the wishes for intents that hold where operators set none.
     """
 
     budget: float = 0.01
+    start: Start = "fitted"
     shadow_share: float = 0.0
     gray_share: float = 1.0
     most_per_minute: int = 30
@@ -75,7 +83,7 @@ class Evidence:
     ) -> None:
         self._journal = journal
         pooled = PooledThresholds.matching(cache.scorer)
-        self.tuner = Tuner(policy.budget, cache.retune, policy.intents, pooled)
+        self.tuner = Tuner(policy.budget, cache.retune, policy.intents, pooled, policy.start)
         self.intents = IntentDesk(journal, self.tuner.use_policies)
         self.requests = RequestLog(
             journal,
@@ -121,7 +129,7 @@ class Evidence:
 
     def adopt(self, policy: EvidencePolicy) -> None:
         """Learn and keep by another policy from now on."""
-        self.tuner.use_settings(policy.budget, policy.intents)
+        self.tuner.use_settings(policy.budget, policy.intents, policy.start)
         self.requests.keep(policy.requests_kept, texts=policy.texts)
         self.gatherer.keep_texts(texts=policy.texts)
         self.gatherer.adopt(
@@ -148,7 +156,18 @@ class Evidence:
         """Read what is known before the first request; a store that is down is asked again."""
         with suppress(StoreUnavailable):
             await self._follower.catch_up()
+            if unread := await self.unread():
+                rows, told = sum(unread.values()), "kept, unreadable with this cache.encryption_key"
+                _log.warning("rows_unreadable", rows=rows, journals=unread, detail=told)
         await self.trainer.learn()
+
+    async def unread(self) -> dict[str, int]:
+        """Count the rows, by kind of journal, that the encryption key in force cannot read.
+
+        Raises:
+            StoreUnavailable: the store is slow or down.
+        """
+        return await count_unread(self._journal)
 
     async def catch_up(self) -> None:
         """Learn now of what was written to the journals.

@@ -20,6 +20,10 @@ class VersionConflict(Exception):
     """The policy is not the one the caller saw."""
 
 
+class PolicyUnreadable(Exception):
+    """The policy that would be replaced is kept, but cannot be read here."""
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One change of an intent's policy; None is the default. ``at`` is Unix seconds."""
 
@@ -71,14 +75,28 @@ class IntentDesk:
         row = self._rows.get(intent)
         return row.seq if row else 0
 
+    def is_unreadable(self, intent: str) -> bool:
+        """Say whether a policy is kept that another key sealed, or another version wrote."""
+        row = self._rows.get(intent)
+        return row is not None and (row.is_shut or (bool(row.data) and not _read_policy(row.data)))
+
     async def put(
-        self, intent: str, policy: IntentPolicy | None, *, actor: str, expected: int | None
+        self,
+        intent: str,
+        policy: IntentPolicy | None,
+        *,
+        actor: str,
+        expected: int | None = None,
+        may_lose: bool = False,
     ) -> None:
         """Replace a policy; None returns to the default.
 
         Raises:
             VersionConflict: the policy's version is not the expected one.
+            PolicyUnreadable: it cannot be read, and ``may_lose`` is not set.
         """
+        if self.is_unreadable(intent) and not may_lose:
+            raise PolicyUnreadable
         before, data = self.policy(intent), b"" if policy is None else _encode(policy)
         version = await self._write(intent, data, expected)
         self.take([Row(intent, version, data)])

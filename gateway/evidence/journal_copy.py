@@ -60,11 +60,12 @@ class JournalCopy:
         )
 
     async def rows(self, name: str) -> AsyncIterator[JournalRow]:
-        """Give a journal's rows, oldest first."""
+        """Give a journal's rows that can be read, oldest first."""
         seq = 0
         while rows := await self._journal.after(name, seq, _PAGE):
             for row in rows:
-                yield JournalRow(name, row.row_id, row.data)
+                if not row.is_shut:
+                    yield JournalRow(name, row.row_id, row.data)
             seq = rows[-1].seq
 
     async def put(self, rows: Sequence[JournalRow]) -> int:

@@ -1,6 +1,6 @@
 """What another threshold would have changed on recorded traffic."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -14,19 +14,23 @@ _NEVER = -1.0  # vetoed whatever the threshold is
 
 
 class ChangedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that another threshold would have decided otherwise."""
+    """A request that another threshold would have decided otherwise.
+
+    ``count`` requests, of which this is the latest, have its texts and verdict.
+    """
 
     request_id: str
     score: float
     question: str
     stored_question: str
     verdict: str | None
+    count: int = 1
 
 
 class Playback(msgspec.Struct, frozen=True, kw_only=True):
     """Recorded decisions replayed; ``known`` counts those of the changed ones that are labelled.
 
-    ``new_hits`` and ``lost_hits`` show the first of each.
+    ``new_hits`` and ``lost_hits`` show the most frequent of each.
     """
 
     intent: str
@@ -57,7 +61,7 @@ async def play_back(
     result = replay([_past(request, label_of(request.key)) for request in requests], threshold)
 
     def shown(keys: tuple[str, ...]) -> list[ChangedRequest]:
-        return [_changed(by_id[key], label_of(key)) for key in keys[:MOST_SHOWN]]
+        return _most_frequent(_changed(by_id[key], label_of(key)) for key in keys)
 
     return Playback(
         intent=intent,
@@ -82,6 +86,17 @@ def best_open(request: RecordedRequest) -> CandidateRow | None:
     """Return the best candidate that only the threshold judged."""
     judged = [c for c in request.candidates if c.reasons and c.reasons[-1].check == "threshold"]
     return max(judged, key=lambda candidate: candidate.score, default=None)
+
+
+def _most_frequent(changed: Iterable[ChangedRequest]) -> list[ChangedRequest]:
+    """Show repeats as one; requests without texts are each their own."""
+    groups: dict[tuple[str, ...], ChangedRequest] = {}
+    for one in changed:
+        texts = (one.question, one.stored_question)
+        key = (*(texts if any(texts) else (one.request_id,)), one.verdict or "")
+        latest = groups.setdefault(key, one)
+        groups[key] = msgspec.structs.replace(latest, count=latest.count + (latest is not one))
+    return sorted(groups.values(), key=lambda one: -one.count)[:MOST_SHOWN]
 
 
 def _past(request: RecordedRequest, label: Label | None) -> Recorded:

@@ -4,20 +4,25 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+import structlog
+
 from gateway.evidence.tuner import Tuner
 from semantic_layer import (
-    Budgets,
+    UNPROVEN,
     Calibration,
     CurvePoint,
     Label,
     LabelBook,
-    Thresholds,
     calibrate,
     threshold_curve,
+    trap_odds,
 )
+
+_log = structlog.get_logger(__name__)
 
 EVERY_S = 0.5
 ALL = "all"
+_REFUTED = "stricter thresholds hold until labels prove others"
 _REST = 10  # of ten parts of time one is spent on learning at most
 
 Estimates = Mapping[str, CurvePoint]
@@ -48,23 +53,38 @@ class Trainer:
         known = (self._book.num_changes, self._tuner.num_changes, self._scorer())
         if known == self._learnt_from:
             return
-        calibration, estimates = await asyncio.to_thread(
-            _learnt, self._book.labels(), known[2], self._tuner.budgets, self._tuner.base
-        )
+        labels, scorer = self._book.labels(), known[2]
+        odds, calibration, estimates = await asyncio.to_thread(_learnt, labels, scorer, self._tuner)
         self._learnt_from, self.estimates = known, estimates
-        self._tuner.use_calibration(calibration)
+        if odds > 1 and self._tuner.trap_odds == 1:
+            _log.warning("near_misses_refute_prior", trap_odds=round(odds, 1), detail=_REFUTED)
+        self._tuner.use_calibration(calibration, odds)
+
+
+def _odds(labels: Sequence[Label], scorer: str, tuner: Tuner) -> float:
+    expected = None if tuner.pooled is None else tuner.pooled.expected
+    if expected is None:
+        return 1.0
+    mine = [label for label in labels if label.scorer == scorer]
+    return trap_odds(mine, expected, below=UNPROVEN)
 
 
 def _learnt(
-    labels: Sequence[Label], scorer: str, budgets: Budgets, base: Thresholds
-) -> tuple[Calibration, Estimates]:
-    calibration = calibrate(labels, scorer=scorer, budgets=budgets, base=base)
+    labels: Sequence[Label], scorer: str, tuner: Tuner
+) -> tuple[float, Calibration, Estimates]:
+    odds = _odds(labels, scorer, tuner)
+    base = tuner.base(odds)
+    calibration = calibrate(labels, scorer=scorer, budgets=tuner.budgets, base=base)
     served = [label for label in labels if label.served and label.scorer == scorer]
     intents = dict.fromkeys(label.intent for label in served)
     groups = {i: [label for label in served if label.intent == i] for i in intents}
     if served:
         groups[ALL] = served
-    return calibration, {
-        name: threshold_curve(group, scorer=scorer, thresholds=[0.0])[0]
-        for name, group in groups.items()
-    }
+    return (
+        odds,
+        calibration,
+        {
+            name: threshold_curve(group, scorer=scorer, thresholds=[0.0])[0]
+            for name, group in groups.items()
+        },
+    )

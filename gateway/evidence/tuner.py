@@ -8,6 +8,7 @@ from semantic_layer import (
     Calibration,
     IntentPolicies,
     PooledThresholds,
+    Start,
     Thresholds,
     Trial,
 )
@@ -20,7 +21,9 @@ class Tuner:
 
     ``budget`` (0..1) is that of the intents without one of their own; ``settings`` are the wishes
     that hold where operators set none. ``pooled`` gives the priors of the scores in use, where they
-    were fitted. ``num_changes`` counts what operators changed.
+    were fitted, and ``start`` says whether they hold until labels prove others, or only what rules
+    find no difference in is served until then. ``trap_odds`` (from 1) is how many times likelier to
+    be wrong near-misses are than was fitted for. ``num_changes`` counts what operators changed.
     """
 
     def __init__(
@@ -29,10 +32,13 @@ class Tuner:
         retune: Retune,
         settings: IntentPolicies | None = None,
         pooled: PooledThresholds | None = None,
+        start: Start = "fitted",
     ) -> None:
         self._budget = budget
+        self._start = start
         self._retune = retune
-        self._pooled = pooled
+        self.pooled = pooled
+        self.trap_odds = 1.0
         self._settings = settings or IntentPolicies()
         self._policies = self._settings
         self._set = IntentPolicies()
@@ -45,18 +51,20 @@ class Tuner:
         """The wrong share among served hits that each intent is held to."""
         return Budgets(self._budget, self._policies.budgets)
 
-    @property
-    def base(self) -> Thresholds:
-        """The thresholds without anything learnt."""
-        policies = self._policies
-        priors = Thresholds.within(
-            self._budget, policies.budgets, self._settings.by_intent, self._pooled
-        )
+    def base(self, trap_odds: float = 1.0) -> Thresholds:
+        """Return the thresholds of no labels but those of near-misses, whose traps are such."""
+        policies, names = self._policies, self._settings.by_intent
+        if self._start == "proven":
+            priors = Thresholds.unproven(self._budget, policies.budgets, names)
+        else:
+            priors = Thresholds.within(
+                self._budget, policies.budgets, names, self.pooled, trap_odds
+            )
         return replace(priors, manual=policies.manual, off=policies.off)
 
-    def use_settings(self, budget: float, settings: IntentPolicies) -> None:
+    def use_settings(self, budget: float, settings: IntentPolicies, start: Start) -> None:
         """Take another budget and other wishes; what operators set comes before them still."""
-        self._budget, self._settings = budget, settings
+        self._budget, self._settings, self._start = budget, settings, start
         self.use_policies(self._set)
 
     def use_policies(self, policies: IntentPolicies) -> None:
@@ -72,15 +80,15 @@ class Tuner:
         self._trials = trials
         self._apply()
 
-    def use_calibration(self, calibration: Calibration) -> None:
-        """Take what labels have earned."""
-        self.calibration = calibration
+    def use_calibration(self, calibration: Calibration, trap_odds: float = 1.0) -> None:
+        """Take what labels have earned, and what near-misses say of the priors."""
+        self.calibration, self.trap_odds = calibration, trap_odds
         self._apply()
 
     def _apply(self) -> None:
         learnt = self.calibration
         thresholds = replace(
-            self.base,
+            self.base(self.trap_odds),
             calibrated=learnt.thresholds,
             entries=learnt.entries,
             trials=self._trials,

@@ -7,6 +7,7 @@ tools ─ system ─ worked examples ─ earlier turns ─ documents ─ questio
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +50,7 @@ class PromptBuilder:
         properties: Properties = "kept",
     ) -> None:
         self.order = order or ChunkOrder()
-        self._tools = canonical_tools(tools, properties)
+        self._tools = canonical_tools(deepcopy(list(tools)), properties)
         self._stable: list[Message] = [{"role": "system", "content": system}] if system else []
         for question, answer in examples:
             self._stable += [_user(question), {"role": "assistant", "content": answer}]
@@ -67,13 +68,22 @@ class PromptBuilder:
 
         ``chunks`` come most relevant first, ``facts`` are what changes from moment to moment, such
         as the date; ``history`` are the earlier turns as they were sent.
+
+        What is returned is the caller's own: changing it changes no later request.
+
+        Raises:
+            ValueError: there is no such order, or two chunks have one id; names it.
+            TypeError: a turn of ``history`` is no message; names its place.
         """
-        arrangement = self.order.arrange(chunks, by) if chunks else None
-        text = documents_text(arrangement.chunks) if arrangement else ""
-        text += question + _facts_text(facts or {})
-        if arrangement is not None:
+        for at, turn in enumerate(history):
+            if not isinstance(turn, Mapping):
+                raise TypeError(f"history[{at}] must be a message, not {type(turn).__name__}")
+        arrangement = self.order.arrange(chunks, by)
+        text = documents_text(arrangement.chunks) + question + _facts_text(facts or {})
+        if chunks:
             self.order.note(arrangement)
-        return Built([*self._stable, *history, _user(text)], list(self._tools), arrangement)
+        messages = deepcopy([*self._stable, *history, _user(text)])
+        return Built(messages, deepcopy(self._tools), arrangement if chunks else None)
 
 
 def _user(text: str) -> Message:

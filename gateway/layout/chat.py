@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,7 @@ class ChatManager:
 
     Raises:
         BackendUnavailable: the folder holds no tokenizer.
+        ValueError: ``block_size`` is no whole number from 1 on.
     """
 
     def __init__(
@@ -73,23 +75,30 @@ class ChatManager:
         block_size: int = 1,
         properties: Properties = "kept",
     ) -> None:
+        if type(block_size) is not int or block_size < 1:
+            raise ValueError(f"block_size must be a whole number from 1 on, not {block_size!r}")
         tokenizer = Tokenizer(Path(model)) if isinstance(model, Path | str) else model
         self._mirror = KvMirror(tokenizer, block_size)
-        self._tools = canonical_tools(tools, properties)
+        self._tools = canonical_tools(deepcopy(list(tools)), properties)
         self._messages: list[Message] = [{"role": "system", "content": system}] if system else []
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The turns so far."""
-        return tuple(self._messages)
+        """A copy of the turns so far."""
+        return tuple(deepcopy(self._messages))
 
     @property
     def body(self) -> dict[str, Any]:
-        """The fields to put into a request, as an SDK takes them."""
-        return self._body(self._messages)
+        """The fields to put into a request, as an SDK takes them; the caller's own copy."""
+        return deepcopy(self._body(self._messages))
 
     def say(self, text: str) -> None:
-        """Append what the user says."""
+        """Append what the user says.
+
+        Raises:
+            TypeError: it is no text.
+        """
+        _check_text("text", text)
         self._messages.append({"role": "user", "content": text})
 
     def give_result(self, tool_call_id: str, result: Any) -> None:
@@ -110,14 +119,15 @@ class ChatManager:
         message, num_tokens, is_whole = _read(answer)
         if not from_cache:
             text = message.get("content") or ""
+            body = self._body(self._messages)
             if message.get("tool_calls"):
-                text = self._mirror.text_after(self.body, message)
-            self._mirror.saw(self.body, text, num_tokens, is_whole=is_whole)
+                text = self._mirror.text_after(body, message)
+            self._mirror.saw(body, text, num_tokens, is_whole=is_whole)
         self._messages.append(message)
 
     def estimate(self) -> Estimate:
         """Say how much of the conversation, sent as it is now, is in the cache."""
-        return self._mirror.estimate(self.body)
+        return self._mirror.estimate(self._body(self._messages))
 
     def cost_of(self, messages: Sequence[Message]) -> Break:
         """Say what it would cost to go on with these turns instead of the present ones."""
@@ -152,6 +162,7 @@ class ChatManager:
 
         Raises:
             ValueError: nothing would be left.
+            TypeError: the summary is no text.
         """
         return self._change(self.summarised(summary, keep_last))
 
@@ -160,7 +171,9 @@ class ChatManager:
 
         Raises:
             ValueError: nothing would be left.
+            TypeError: the summary is no text.
         """
+        _check_text("summary", summary)
         trimmed, first = self.trimmed(keep_last), self._num_system
         told = [
             {"role": "user", "content": f"Summary of what was said before:\n{summary}"},
@@ -175,7 +188,7 @@ class ChatManager:
             IndexError: there is no such turn.
         """
         changed = list(self._messages)
-        changed[at] = dict(message)
+        changed[at] = deepcopy(dict(message))
         return self._change(changed)
 
     @property
@@ -204,9 +217,16 @@ def _read(answer: str | Mapping[str, Any]) -> tuple[Message, int | None, bool]:
         return {"role": "assistant", "content": answer}, None, True
     match answer:
         case {"choices": [{"message": dict(message), **choice}, *_]}:
-            usage = answer.get("usage") or {}
+            num_tokens = (answer.get("usage") or {}).get("completion_tokens")
+            if num_tokens is not None and num_tokens < 0:
+                raise ValueError(f"usage.completion_tokens must not be below 0, is {num_tokens}")
             kept = {"role": "assistant", "content": message.get("content")}
             if calls := message.get("tool_calls"):
-                kept["tool_calls"] = calls
-            return kept, usage.get("completion_tokens"), choice.get("finish_reason") != "length"
+                kept["tool_calls"] = deepcopy(calls)
+            return kept, num_tokens, choice.get("finish_reason") != "length"
     raise ValueError("answer: expected text or a chat completion with a choice")
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text, not {type(value).__name__}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import combinations
-from typing import Literal
+from typing import Literal, get_args
 
 By = Literal["relevance", "id", "reuse"]
 Key = tuple[str, bytes]
@@ -62,11 +62,16 @@ class ChunkOrder:
     """Remembers the last ``max_orders`` orders that went into prompts, and arranges new chunks.
 
     ``count_tokens`` measures a text; the default takes four characters for a token.
+
+    Raises:
+        ValueError: ``max_orders`` is below 1.
     """
 
     def __init__(
         self, count_tokens: Callable[[str], int] | None = None, max_orders: int = 4096
     ) -> None:
+        if max_orders < 1:
+            raise ValueError(f"max_orders must be at least 1, not {max_orders}")
         self._count_tokens = count_tokens or _estimate
         self._max_orders = max_orders
         self._root = _Node()
@@ -86,7 +91,14 @@ class ChunkOrder:
         return {by: self.arrange(chunks, by) for by in ("relevance", "id", "reuse")}
 
     def arrange(self, chunks: Sequence[Chunk], by: By) -> Arrangement:
-        """Put chunks, most relevant first, in an order; changes nothing that is remembered."""
+        """Put chunks, most relevant first, in an order; changes nothing that is remembered.
+
+        A chunk that comes twice counts once.
+
+        Raises:
+            ValueError: there is no such order, or two chunks have one id; names it.
+        """
+        _check(chunks, by)
         keys = {chunk.key: chunk for chunk in reversed(chunks)}
         ranked = list(dict.fromkeys(chunk.key for chunk in chunks))
         if by == "reuse":
@@ -166,6 +178,15 @@ class ChunkOrder:
 
     def _num_tokens(self, chunk: Chunk) -> int:
         return self._count_tokens(chunk.text)
+
+
+def _check(chunks: Sequence[Chunk], by: str) -> None:
+    if by not in get_args(By):
+        raise ValueError(f"by must be one of {', '.join(get_args(By))}, not {by!r}")
+    texts: dict[str, str] = {}
+    for chunk in chunks:
+        if texts.setdefault(chunk.chunk_id, chunk.text) != chunk.text:
+            raise ValueError(f"chunks: two texts have the id {chunk.chunk_id!r}")
 
 
 def _estimate(text: str) -> int:

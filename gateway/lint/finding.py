@@ -17,14 +17,20 @@ MENDS = {
     "tool_order": "list the tools in one order, by name",
     "list_order": "write the list in one order",
     "line_order": "write the lines in one order",
-    "retrieval_order": "put the chunks in one order, such as by id, and the question last",
+    "retrieval_order": (
+        "put the chunks in one order, such as by id, and the question last; "
+        "number them by what they are, not by their rank"
+    ),
     "few_shot_order": "give the examples in one order",
     "whitespace": "build the text from one template; strip and join white space in one way",
     "unicode_form": "normalise the text (NFC, one width of punctuation) before it is put in",
     "letter_case": "write the text in one way",
     "template_change": "render all prompts with one chat template and tokenizer version",
     "edited_history": "only append to a conversation; trim or sum up rarely and in large steps",
-    "edited_text": "put what differs behind what is the same for all requests",
+    "edited_text": (
+        "put what differs behind what is the same for all requests; "
+        "two versions on purpose are computed once each"
+    ),
 }
 
 
@@ -48,8 +54,9 @@ class Finding(msgspec.Struct, kw_only=True):
     ``name`` tells more of the cause where words before it do, as ``session id``; ``label`` is what
     stands before a value that changes, in its line, digits as ``#``; ``seen`` is the
     place of the prompt that was met first. ``lost_chars`` stand behind the split and could have
-    been reused, in all requests; ``lost_tokens`` are as many, by the tokens of some of the prompts,
-    and ``lost_per_1000`` those for each thousand requests of the log.
+    been reused, in all requests; of what stands behind several faults each has an equal part.
+    ``lost_tokens`` are as many, by the tokens of some of the prompts, and ``lost_per_1000`` those
+    for each thousand requests of the log.
     """
 
     cause: str
@@ -61,9 +68,11 @@ class Finding(msgspec.Struct, kw_only=True):
     position: Position
     seen: str
     requests: int = 0
+    num_measured: int = 0
     lost_chars: int = 0
     measured_chars: int = 0
     measured_tokens: int = 0
+    own_tokens: int = 0
     lost_tokens: int = 0
     lost_per_1000: int = 0
 
@@ -77,12 +86,17 @@ class BadRow(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A linted log. ``hit_share`` is what a prefix cache finds of its tokens, by replay."""
+    """A linted log. ``hit_share`` is what a prefix cache finds of its tokens, by replay.
+
+    Without the faults it would be about ``reachable_share``, and up to ``reachable_most`` where
+    prompts that share more no longer push each other out.
+    """
 
     requests: int
     prompt_tokens: int
     hit_share: float
     reachable_share: float
+    reachable_most: float
     findings: list[Finding]
     bad: list[BadRow]
 
@@ -112,19 +126,24 @@ class Findings:
             self._found[site] = finding
 
     def ranked(self, num_requests: int) -> list[Finding]:
-        """Return the findings, dearest first."""
+        """Return the findings that cost tokens, dearest first."""
         found = [finding for finding in self._found.values() if finding.requests]
         for finding in found:
             rate = finding.measured_tokens / max(finding.measured_chars, 1)
-            finding.lost_tokens = round(finding.lost_chars * rate)
+            own = finding.own_tokens * finding.requests / max(finding.num_measured, 1)
+            finding.lost_tokens = max(0, round(finding.lost_chars * rate - own))
             finding.lost_per_1000 = round(finding.lost_tokens * 1000 / max(num_requests, 1))
-        return sorted(found, key=_rank)
+        return sorted((finding for finding in found if finding.lost_tokens), key=_rank)
 
 
 def reachable_tokens(num_cached: int, findings: Sequence[Finding], block_size: int) -> float:
-    """Estimate what would be cached without the faults; half a block is lost where texts part."""
-    more = (found.lost_tokens - found.requests * block_size / 2 for found in findings)
-    return num_cached + sum(max(0.0, tokens) for tokens in more)
+    """Estimate what would be cached without the faults, which is no less than now.
+
+    Blocks are whole: half of one is lost where prompts part, and less where they part in the first.
+    """
+    first = (f for f in findings if f.position.token is not None and f.position.token < block_size)
+    less = (f.requests * max(0.0, block_size / 2 - (f.position.token or 0)) for f in first)
+    return num_cached + max(0.0, sum(found.lost_tokens for found in findings) - sum(less))
 
 
 def _rank(finding: Finding) -> tuple[int, str]:

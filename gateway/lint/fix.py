@@ -1,36 +1,38 @@
 """Writes a mended copy of a log, and shows by replay what that is worth.
 
-The log is read again and again until nothing that can be mended is found, a few times at most.
+The log is read again and again until nothing that can be mended is found, a few times at most. A
+kind of mend without which the copy would share more is not made.
 """
 
-import difflib
 import gzip
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from gateway.lint.finding import Report
 from gateway.lint.hit_counter import Cache
-from gateway.lint.log_file import BadRow, LogRow, plain_lines, read_rows
+from gateway.lint.log_file import plain_lines
 from gateway.lint.log_reader import LogReader
-from gateway.lint.logged import Row
-from gateway.lint.mender import Mender
+from gateway.lint.mender import kinds_of
 from gateway.lint.tokens import PromptTokens
+from gateway.lint.trials import Trials
 
 MAX_ROUNDS = 3
-SHOWN_REQUESTS = 2  # whose difference is shown, of each round
-SHOWN_LINES = 80
 
 
 class Fix(msgspec.Struct, frozen=True, kw_only=True):
-    """A mended copy: the report on it, the requests changed, and the first changes as a diff."""
+    """A mended copy: the report on it, the requests changed, and the first changes as a diff.
+
+    ``not_made`` are the kinds of mends that would have lowered the hit share.
+    """
 
     output: str
     changed: int
     diff: str
     after: Report
+    not_made: tuple[str, ...] = ()
 
 
 def lint_file(
@@ -59,22 +61,28 @@ def fix_file(
     Raises:
         OSError: a file cannot be read or written.
     """
-    report, changed, diff = before, set[int](), list[str]()
     with tempfile.TemporaryDirectory(dir=output.parent) as folder:
-        now = source
-        for turn in range(MAX_ROUNDS):
-            mender = Mender(report.findings)
-            if not mender.has_work:
+        trials = Trials(cache, Path(folder), tokens, told)
+        report, now, changed, diff = before, source, set[int](), list[str]()
+        for _ in range(MAX_ROUNDS):
+            made = trials.best(now, report)
+            if made is None:
                 break
-            written = Path(folder) / f"{turn}.jsonl"
-            here = _rewrite(now, written, mender, diff)
-            if not here:
+            after = lint_file(cache, made.path, str(output), told, tokens)
+            if after.hit_share < report.hit_share:  # which the tried stretches did not show
+                trials.not_made |= kinds_of(report.findings)
                 break
-            changed |= here
-            now = written
-            report = lint_file(cache, now, str(output), told, tokens)
+            changed |= made.changed
+            diff += made.diff
+            now, report = made.path, after
         _copy(now, output)
-    return Fix(output=str(output), changed=len(changed), diff="\n".join(diff), after=report)
+    return Fix(
+        output=str(output),
+        changed=len(changed),
+        diff="\n".join(diff),
+        after=report,
+        not_made=tuple(sorted(trials.not_made)),
+    )
 
 
 def _copy(source: Path, output: Path) -> None:
@@ -83,43 +91,3 @@ def _copy(source: Path, output: Path) -> None:
     with source.open("rb") as file, (gzip.open if is_packed else open)(output, "wb") as written:
         for line in plain_lines(file):
             written.write(line)
-
-
-def _rewrite(source: Path, output: Path, mender: Mender, diff: list[str]) -> set[int]:
-    """Write the mended rows; return the lines that changed. Rows that can't be read stay."""
-    if mender.must_learn:
-        for row in _rows(source):
-            if isinstance(row, LogRow):
-                mender.learn(row.row)
-    changed: set[int] = set()
-    with output.open("wb") as file:
-        for number, row in enumerate(_rows(source), start=1):
-            if isinstance(row, BadRow):
-                file.write(row.text)
-                continue
-            mended = mender.mend(row.row)
-            if mended is not row.row:
-                if len(changed) < SHOWN_REQUESTS:
-                    diff += _diff(row.row, mended, row.line)
-                changed.add(number)
-            file.write(msgspec.json.encode(mended) + b"\n")
-    return changed
-
-
-def _rows(path: Path) -> Iterator[LogRow | BadRow]:
-    with path.open("rb") as file:
-        yield from read_rows(plain_lines(file))
-
-
-def _diff(before: Row, after: Row, line: int) -> list[str]:
-    ours, theirs = (_shown(row).splitlines() for row in (before, after))
-    lines = difflib.unified_diff(
-        ours, theirs, f"line {line}", f"line {line}, mended", "", "", 1, ""
-    )
-    return list(lines)[:SHOWN_LINES]
-
-
-def _shown(row: Row) -> str:
-    """Write a row so that the lines of its texts are lines."""
-    text = msgspec.json.format(msgspec.json.encode(row), indent=2).decode()
-    return text.replace("\\n", "\n")

@@ -9,6 +9,8 @@ from gateway.lint.hits import PrefixReplay
 from gateway.lint.logged import Row, read_logged
 from gateway.lint.tokens import PromptTokens
 
+AMPLE_TOKENS = 1 << 21  # that most logs' shared prefixes fit in
+
 
 @dataclass(frozen=True, slots=True)
 class Cache:
@@ -21,10 +23,14 @@ class Cache:
 
 @dataclass(slots=True)
 class Hits:
-    """Tokens of all prompts, and how many of them were cached; ``bad`` are refused rows."""
+    """Tokens of all prompts, and how many of them were cached; ``bad`` are refused rows.
+
+    ``num_ample`` would be cached where nothing has to make room.
+    """
 
     num_tokens: int = 0
     num_cached: int = 0
+    num_ample: int = 0
     bad: list[tuple[str, int, str]] = field(default_factory=list)
 
     @property
@@ -39,6 +45,9 @@ class HitCounter:
     def __init__(self, cache: Cache, tokens: PromptTokens | None = None) -> None:
         self._tokens = tokens or PromptTokens(Tokenizer(cache.model_path))
         self._replay = PrefixReplay(cache.block_size, cache.num_blocks)
+        ample = AMPLE_TOKENS // cache.block_size
+        is_ample = cache.num_blocks >= ample
+        self._ample = self._replay if is_ample else PrefixReplay(cache.block_size, ample)
         self._bad: list[tuple[str, int, str]] = []
 
     def read(self, file: str, line: int, row: Row) -> None:
@@ -53,8 +62,11 @@ class HitCounter:
             except BadRequest as error:
                 self._bad.append((file, line, error.message))
                 continue
-            self._replay.visit(logged.model, self._tokens.encode(rendered))
+            ids = self._tokens.encode(rendered)
+            for replay in {self._replay, self._ample}:
+                replay.visit(logged.model, ids)
 
     def hits(self) -> Hits:
         """Return the counts so far."""
-        return Hits(self._replay.num_tokens, self._replay.num_cached, self._bad)
+        replay = self._replay
+        return Hits(replay.num_tokens, replay.num_cached, self._ample.num_cached, self._bad)

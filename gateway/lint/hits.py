@@ -29,9 +29,8 @@ class PrefixReplay:
             at = hash((at, ids[start : start + step]))
             chain.append(at)
         num_usable = (len(ids) // ID_BYTES - 1) // self._block_size
-        found = 0
-        while found < min(num_usable, len(chain)) and chain[found] in blocks:
-            found += 1
+        usable = chain[:num_usable]
+        found = next((i for i, block in enumerate(usable) if block not in blocks), len(usable))
         for block in reversed(chain):
             if block in blocks:
                 blocks.move_to_end(block)

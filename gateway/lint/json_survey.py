@@ -1,18 +1,22 @@
 """JSON in the texts of a log that is written in more than one way, and one way for it. Pure.
 
-JSON that always looks the same, such as an example of an answer, keeps its look.
+JSON that always looks the same, such as an example of an answer, keeps its look; numbers always
+keep their spelling.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from typing import Any
 
-from gateway.layout import canonical_json
+from gateway.layout.canonical import members_of
 
 MAX_SHAPES = 10_000
 MAX_BROKEN = 2000  # brackets of a text that open nothing
+MAX_DEPTH = 100  # of brackets
 
+_STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 _OPENS = re.compile(r"[{\[]")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
@@ -25,7 +29,7 @@ class JsonSurvey:
 
     def learn(self, text: str) -> None:
         """Take one text of the log."""
-        for value, written in _values(text):
+        for value, written in json_values(text):
             shape = _shape(value)
             self._note(hash((shape, "keys and spaces")), _look(value, written))
             if (escapes := _escapes(written)) is not None:
@@ -45,15 +49,15 @@ class JsonSurvey:
         """Write what is written in more than one way in canonical form."""
         done = []
         at = 0
-        for value, written in _values(text):
+        for value, written in json_values(text):
             start = text.index(written, at)
             varies = self._varies(_shape(value))
-            done += [text[at:start], canonical_json(value) if varies else written]
+            done += [text[at:start], canonical_text(value) if varies else written]
             at = start + len(written)
         return "".join([*done, text[at:]])
 
 
-def _values(text: str) -> Iterator[tuple[Any, str]]:
+def json_values(text: str) -> Iterator[tuple[Any, str]]:
     """Give each object, and each list that holds one, and how it is written."""
     at = num_broken = 0
     while num_broken < MAX_BROKEN and (found := _OPENS.search(text, at)) is not None:
@@ -64,31 +68,74 @@ def _values(text: str) -> Iterator[tuple[Any, str]]:
             at = start + 1
             num_broken += 1
             continue
+        if _is_deep(text[start:end]):
+            at = end
+            continue
         if isinstance(value, dict) or any(isinstance(item, dict) for item in value):
             yield value, text[start:end]
         at = end
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError("a key stands twice")
-    return made
+def without_json(text: str) -> str:
+    """Return a text without the objects in it."""
+    return "".join(_beside(text))
 
 
-def _exact(spelt: str) -> float:
-    number = float(spelt)
-    if repr(number) != spelt or number.is_integer():
-        raise ValueError("the number would be spelt otherwise")
-    return number
+def _beside(text: str) -> Iterator[str]:
+    at = 0
+    for _, written in json_values(text):
+        start = text.index(written, at)
+        yield text[at:start]
+        at = start + len(written)
+    yield text[at:]
 
 
-def _refused(spelt: str) -> float:
+def _is_deep(written: str) -> bool:
+    """Say whether brackets may open beyond `MAX_DEPTH`; those in strings count too."""
+    if written.count("{") + written.count("[") <= MAX_DEPTH:
+        return False
+    depths = accumulate(_STEPS.get(char, 0) for char in written)
+    return max(depths, default=0) > MAX_DEPTH
+
+
+class _Number(str):
+    """A number as it is spelt: ``15.00`` is not written as ``15``."""
+
+    __slots__ = ()
+
+
+def _refused(spelt: str) -> _Number:
     raise ValueError(f"{spelt} is no JSON")
 
 
-# what could not be written again as it was is left alone
-_decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_exact, parse_constant=_refused)
+_decoder = json.JSONDecoder(
+    object_pairs_hook=members_of, parse_float=_Number, parse_int=_Number, parse_constant=_refused
+)
+
+
+def canonical_text(value: Any) -> str:
+    """Write a value of `json_values` with sorted keys, no spaces, and text as it is."""
+    return _written(value, ",", ":", sorted)
+
+
+def _written(
+    value: Any, comma: str, colon: str, order: Callable[[Iterable[str]], Iterable[str]]
+) -> str:
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, dict):
+        pairs = (
+            f"{_text(key)}{colon}{_written(value[key], comma, colon, order)}"
+            for key in order(value)
+        )
+        return f"{{{comma.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{comma.join(_written(item, comma, colon, order) for item in value)}]"
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _paths(value: Any, path: str = "") -> Iterator[str]:
@@ -110,7 +157,7 @@ def _look(value: Any, written: str) -> int:
     order = tuple(dict.fromkeys(_paths(value)))
     spacings = ((", ", ": "), (",", ":"))
     plain = _plain(written)
-    spaced = (plain == json.dumps(value, ensure_ascii=False, separators=s) for s in spacings)
+    spaced = (plain == _written(value, *marks, iter) for marks in spacings)
     return hash((order, *spaced))
 
 

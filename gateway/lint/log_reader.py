@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 
 from gateway.backends.tokenizer import Tokenizer
-from gateway.lint.finding import BadRow, Report, reachable_tokens
+from gateway.lint.finding import BadRow, Finding, Report, reachable_tokens
 from gateway.lint.hit_counter import Cache, HitCounter, Hits
 from gateway.lint.linter import MAX_BAD, Linter
 from gateway.lint.log_file import LogRow, decode_row, read_rows
@@ -58,15 +58,22 @@ class LogReader:
         findings = self._linter.findings()
         for file, line, message in hits.bad:
             self._linter.bad_row(file, line, message)
-        reachable = reachable_tokens(hits.num_cached, findings, self._cache.block_size)
         return Report(
             requests=self._linter.num_requests,
             prompt_tokens=hits.num_tokens,
             hit_share=hits.share,
-            reachable_share=min(1.0, reachable / hits.num_tokens) if hits.num_tokens else 0.0,
+            reachable_share=self._reachable(hits, hits.num_cached, findings),
+            reachable_most=self._reachable(hits, hits.num_ample, findings),
             findings=findings,
             bad=sorted(self._linter.bad, key=_place)[:MAX_BAD],
         )
+
+    def _reachable(self, hits: Hits, num_found: int, findings: list[Finding]) -> float:
+        """Return the share that is found without the faults, of what is ``num_found`` with them."""
+        reachable = reachable_tokens(num_found, findings, self._cache.block_size)
+        held = self._cache.num_blocks * self._cache.block_size * self._linter.num_requests
+        reachable = max(hits.num_cached, min(reachable, held, hits.num_tokens))
+        return reachable / max(hits.num_tokens, 1)
 
     def close(self) -> None:
         """Stop the second process; idempotent."""

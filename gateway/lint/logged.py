@@ -47,7 +47,10 @@ def read_logged(row: Row) -> Iterator[Logged]:
     for name in WRAPPERS:
         if not _is_body(body) and isinstance(body.get(name), dict):
             body, where = body[name], f"{where}{name}."
-    yield _read_body(row, body, where)
+    if body.get("messages") is None and isinstance(body.get("prompt"), list):
+        yield from _read_prompts(row, body, where)
+    else:
+        yield _read_body(row, body, where)
 
 
 def _is_body(body: Row) -> bool:
@@ -79,6 +82,25 @@ def _read_body(row: Row, body: Row, where: str) -> Logged:
     return Logged(row, model, messages, fields, tools, f"{where}tools")
 
 
+def _read_prompts(row: Row, body: Row, where: str) -> Iterator[Logged]:
+    """Give each of a completion's prompts; token ids hold no text to judge."""
+    model = body["model"] if isinstance(body.get("model"), str) else ""
+    if not body["prompt"]:
+        raise BadRequest(f"{where}prompt must not be an empty list", param=f"{where}prompt")
+    for at, prompt in enumerate(body["prompt"]):
+        field = f"{where}prompt[{at}]"
+        if isinstance(prompt, str):
+            yield Logged(row, model, [{"role": "prompt", "content": prompt}], [field], [], "")
+        elif not _is_token_ids(prompt):
+            raise BadRequest(f"{field} must be text or token ids", param=field)
+
+
+def _is_token_ids(value: Any) -> bool:
+    return isinstance(value, int) or (
+        isinstance(value, list) and all(isinstance(token, int) for token in value)
+    )
+
+
 def _is_anthropic(body: Row) -> bool:
     if "system" in body or any("input_schema" in tool for tool in body.get("tools") or []):
         return True
@@ -104,12 +126,26 @@ def _read_anthropic(row: Row, body: Row, where: str, model: str) -> Logged:
 
 def texts_at(row: Row, field: str, change: Callable[[str], str]) -> None:
     """Replace each text that stands in a field of a row."""
-    steps = field.replace("[", ".").replace("]", "").split(".")
-    place: Any = row
-    for step in steps[:-1]:
-        place = place[int(step)] if isinstance(place, list) else place[step]
+    steps = _steps(field)
+    place = _follow(row, steps[:-1])
     last: Any = int(steps[-1]) if isinstance(place, list) else steps[-1]
     _change(place, last, change)
+
+
+def value_at(row: Row, field: str) -> Any:
+    """Return what stands in a field of a row."""
+    return _follow(row, _steps(field))
+
+
+def _steps(field: str) -> list[str]:
+    return field.replace("[", ".").replace("]", "").split(".")
+
+
+def _follow(row: Row, steps: list[str]) -> Any:
+    place: Any = row
+    for step in steps:
+        place = place[int(step)] if isinstance(place, list) else place[step]
+    return place
 
 
 def _change(place: Any, key: Any, change: Callable[[str], str]) -> None:

@@ -1,16 +1,16 @@
-"""Mends the requests of a log as its findings say, without changing what they ask. Pure.
+"""Mends the requests of a log as its findings say, only where that is provably harmless. Pure.
 
-Lines of a system prompt that change go behind everything else; equal texts there are written as the
-first of them. Tools get one order, and so do chunks and examples, and the keys of JSON that a
-program wrote: in system prompts and tools' results. Of what a user wrote only passages move, as
-`passages` tells them, and of what a model wrote nothing does. History, wording and lists are left
-to their author.
+Lines of a system prompt that are a changing value and its label, as `FactLines` tells them, become
+a system message of their own, where `FactPlaces` says, or else the end of the system prompt: never
+part of what a user wrote. Texts of system prompts that differ at the ends of lines only are written
+as the first of them, as `Spelling` does. Tools get one order, and so do passages and examples that
+stood in several, as `passages` tells them, and the keys of JSON that a program wrote: in system
+prompts and tools' results. Everything else is left to its author.
 """
 
 import copy
-import re
-import unicodedata
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import Any, Literal
 
 import msgspec
@@ -18,46 +18,65 @@ import msgspec
 from gateway.errors import BadRequest
 from gateway.layout import canonical_tools
 from gateway.lint.block_survey import BlockSurvey
+from gateway.lint.fact_lines import FactLines
+from gateway.lint.fact_places import STAYS, FactPlaces, drop_empty, is_marked, put
+from gateway.lint.fence import may_go_on
 from gateway.lint.finding import Finding
-from gateway.lint.json_survey import JsonSurvey
-from gateway.lint.linter import LEAD_CHARS
-from gateway.lint.logged import Logged, Row, read_logged, texts_at
-from gateway.lint.order import Cut, cut_lines, cut_paragraphs
-from gateway.lint.passages import may_move
+from gateway.lint.json_survey import JsonSurvey, without_json
+from gateway.lint.logged import Logged, Row, read_logged, texts_at, value_at
+from gateway.lint.order import cut_elements, cut_lines, cut_paragraphs
+from gateway.lint.passages import cites, may_move, may_order_keys, says_order
+from gateway.lint.spelling import Spelling
 from gateway.lint.turn import content_text
 
 MENDED = frozenset(
     {
-        "timestamp", "uuid", "identifier", "number", "whitespace", "unicode_form", "letter_case",
+        "timestamp", "uuid", "identifier", "number", "whitespace", "unicode_form",
         "json_key_order", "json_format", "tool_order", "retrieval_order", "few_shot_order",
     }
 )  # fmt: skip
 MOVED = ("timestamp", "uuid", "identifier", "number")
 ORDERED = ("retrieval_order", "few_shot_order")
-SPELT = ("whitespace", "unicode_form", "letter_case")
+SPELT = ("whitespace", "unicode_form")
 KEYED = ("json_key_order", "json_format")
+Kind = Literal["facts", "spelling", "tools", "json keys", "order"]
 BY_PROGRAMS = ("system", "tool", "function")
 BY_USERS = ("user", "prompt")
-MAX_LINE_CHARS = 240  # a longer line is no fact of its own
-MAX_FORMS = 10_000
-MAX_BETWEEN = 16  # characters between a label and the digits behind it, as of a month
-
-_VARIES = re.compile(r"[0-9a-fA-F-]{6,}|\d+")
-_CHANGES = re.compile(r"[A-Za-z_]*\d[A-Za-z0-9_-]*")
-_SENTENCE = re.compile(r"[^\n.!?。！？]*(?:[.!?。！？](?=\s|$|[^\s\d])|\n|$)")
-_BESIDE_WIDE = re.compile(r"(?<=[^\x00-\x7f])\s+|\s+(?=[^\x00-\x7f])")
-_IN_LIST = re.compile(r"((?:\w+\.)*(?:messages|input))\[(\d+)\]\.(?:content|output)")
+ARRANGED = ("system", *BY_USERS)  # what tools return has the order in which it was found
 _SYSTEM = ("system", "developer")
+_MARKED = ("retrieval_order", cut_elements)
 _LINED = ("retrieval_order", cut_lines)
 
 
-class Mender:
-    """Mends row by row what ``findings`` name; `learn` must have taken every row before."""
+def kind_of(finding: Finding) -> Kind | None:
+    """Return the kind of mend for a finding; None where there is none."""
+    if finding.cause not in MENDED:
+        return None
+    if finding.role == "tools" or finding.cause == "tool_order":
+        return "tools"
+    kinds: dict[Kind, tuple[str, ...]] = {"facts": MOVED, "spelling": SPELT, "json keys": KEYED}
+    return next((kind for kind, causes in kinds.items() if finding.cause in causes), "order")
 
-    def __init__(self, findings: Iterable[Finding]) -> None:
+
+def kinds_of(findings: Iterable[Finding]) -> set[Kind]:
+    """Return the kinds of mends for all findings."""
+    return {kind for finding in findings if (kind := kind_of(finding)) is not None}
+
+
+class Mender:
+    """Mends row by row what ``findings`` name; `learn` must have taken every row before.
+
+    ``takes_notes`` is false where system messages can't stand behind a user's.
+    """
+
+    def __init__(self, findings: Iterable[Finding], *, takes_notes: bool = True) -> None:
         found = [finding for finding in findings if finding.cause in MENDED]
-        self._moved = {f.label for f in found if f.cause in MOVED and f.role == "system"}
-        self._spelt = any(f.cause in SPELT for f in found)
+        moved = any(f.cause in MOVED and f.role == "system" for f in found)
+        self._facts = FactLines() if moved else None
+        self._places = FactPlaces()
+        self._takes_notes = takes_notes
+        spelt = any(f.cause in SPELT and f.role == "system" for f in found)
+        self._spelling = Spelling() if spelt else None
         programs = {f.role for f in found if f.cause in KEYED and f.role in BY_PROGRAMS}
         self._json = {role: JsonSurvey() for role in programs}
         self._tools = any(f.role == "tools" or f.cause == "tool_order" for f in found)
@@ -65,21 +84,23 @@ class Mender:
             "sorted" if any(f.role == "tools" and f.cause in KEYED for f in found) else "kept"
         )
         self._surveys: dict[str, list[BlockSurvey]] = {}
-        for cause, cut in (*((cause, cut_paragraphs) for cause in ORDERED), _LINED):
-            for role in {f.role for f in found if f.cause == cause}:
-                self._surveys.setdefault(role, []).append(_survey(role, cut))
+        cuts = (_MARKED, *((cause, cut_paragraphs) for cause in ORDERED), _LINED)
+        for cause, cut in cuts:
+            for role in {f.role for f in found if f.cause == cause and f.role in ARRANGED}:
+                self._surveys.setdefault(role, []).append(BlockSurvey(cut, may_move))
         self._arrangers: dict[str, BlockSurvey | None] = {}
-        self._forms: dict[str, str] = {}
+        self._are_cited = False
 
     @property
     def has_work(self) -> bool:
         """Whether anything found can be mended."""
-        return bool(self._moved or self._spelt or self._json or self._tools or self._surveys)
+        works = (self._facts, self._spelling, self._json, self._tools, self._surveys)
+        return any(map(bool, works))
 
     @property
     def must_learn(self) -> bool:
         """Whether all rows must be read before the first is mended."""
-        return bool(self._surveys or self._json)
+        return bool(self._surveys or self._json or self._facts)
 
     def learn(self, row: Row) -> None:
         """Take a row of the log before any is mended."""
@@ -90,6 +111,10 @@ class Mender:
                     survey.learn(text)
                 if role in self._json:
                     self._json[role].learn(text)
+                if role == "system" and self._facts:
+                    self._facts.learn(text)
+            if self._surveys and not self._are_cited:
+                self._are_cited = any(map(cites, _since_answer(logged)))
 
     def mend(self, row: Row) -> Row:
         """Return the mended row; the same object where nothing is to be done."""
@@ -102,23 +127,80 @@ class Mender:
         return mended if _differs(mended, row) else row
 
     def _mend(self, row: Row, logged: Logged) -> None:
-        moved: list[str] = []
+        leading = logged.fields[: _num_leading(logged)]
+        told = self._told(row, leading)
+        is_noted = told and self._takes_notes
+        place = self._places.place(logged, told) if is_noted else STAYS
+        change_of = self._changes(logged)
         for message, field in zip(logged.messages, logged.fields, strict=True):
-            texts_at(row, field, self._change(_role(message), moved))
-        if moved and not _append(row, logged, "\n".join(moved)):
-            texts_at(row, logged.fields[0], lambda text: "\n".join([*moved, text]))
+            if told and field in leading:
+                self._take_out(row, field, place)
+            texts_at(row, field, change_of(_role(message)))
+        if place != STAYS:
+            put(row, logged, place, told)
+            for field in reversed(leading):
+                drop_empty(row, field)
         if self._tools and logged.tools:
             _order_tools(row, logged.tools_field, self._properties)
 
-    def _change(self, role: str, moved: list[str]) -> Callable[[str], str]:
+    def _told(self, row: Row, fields: Iterable[str]) -> str:
+        """Return the facts that system prompts hold and that change from prompt to prompt."""
+        if self._facts is None:
+            return ""
+        return "\n".join(
+            fact
+            for field in fields
+            for text in _texts(row, field)
+            for fact in self._taken(text, may_empty=_is_text(row, field))[0]
+        )
+
+    def _take_out(self, row: Row, field: str, place: int) -> None:
+        """Take the facts out of a system prompt, or put them last where they stay in it.
+
+        Behind blocks that a client marks for its cache they are a block of their own, unmarked.
+        """
+        parts = value_at(row, field)
+        is_parted = place == STAYS and is_marked(parts)
+        if place == STAYS and not is_parted:
+            texts_at(row, field, self._facts_last)
+            return
+        told, may_empty = self._told(row, [field]), _is_text(row, field)
+        texts_at(row, field, lambda text: self._taken(text, may_empty=may_empty)[1])
+        if is_parted and told:
+            parts.append({"type": "text", "text": told})
+
+    def _taken(self, text: str, *, may_empty: bool) -> tuple[list[str], str]:
+        """Take facts out of a text; a part of a message that is nothing else stays."""
+        facts, rest = ([], text) if self._facts is None else self._facts.take(text)
+        return (facts, rest) if may_empty or rest.strip() else ([], text)
+
+    def _facts_last(self, text: str) -> str:
+        """Put the facts of a system prompt at its end, unless that belongs to something else."""
+        facts, rest = self._taken(text, may_empty=False)
+        rest = rest.rstrip()
+        if not facts or not may_go_on(rest) or rest.endswith((":", "：")):
+            return text
+        return "\n\n".join([rest, "\n".join(facts)])
+
+    def _changes(self, logged: Logged) -> Callable[[str], Callable[[str], str]]:
+        """Return what is done to the texts of each role in a request."""
+        instructions = _instructions(logged)
+        may_arrange = not self._are_cited and not any(map(says_order, instructions))
+        may_key = bool(self._json) and all(
+            may_order_keys(without_json(text)) for text in instructions
+        )
+        return lambda role: self._change(role, may_arrange=may_arrange, may_key=may_key)
+
+    def _change(self, role: str, *, may_arrange: bool, may_key: bool) -> Callable[[str], str]:
         def change(text: str) -> str:
-            if role == "system" and self._moved:
-                text = self._without_volatile(text, moved)
-            if role in self._json:
+            if may_key and role in self._json:
                 text = self._json[role].arrange(text)
-            if (survey := self._arranger(role)) is not None and role != "assistant":
+            survey = self._arranger(role)
+            if survey is not None and (may_arrange or role not in BY_USERS):
                 text = survey.arrange(text)
-            return self._first_form(text) if role == "system" and self._spelt else text
+            if role == "system" and self._spelling is not None:
+                text = self._spelling.first_form(text)
+            return text
 
         return change
 
@@ -127,42 +209,6 @@ class Mender:
             able = (survey for survey in self._surveys.get(role, ()) if survey.can_arrange())
             self._arrangers[role] = next(able, None)
         return self._arrangers[role]
-
-    def _without_volatile(self, text: str, moved: list[str]) -> str:
-        kept: list[str] = []
-        for line in text.splitlines(keepends=True):
-            piece = next((p for p in _movable(line) if self._is_moved(line, p)), None)
-            if piece is None:
-                kept.append(line)
-                continue
-            moved.append(piece.strip())
-            rest = line.replace(piece, "", 1)
-            kept.append(rest if rest.strip() else "")
-        return "".join(kept)
-
-    def _is_moved(self, line: str, piece: str) -> bool:
-        """Say whether what changes, behind one of the labels, stands in this piece of a line."""
-        start = line.index(piece)
-        for found in _CHANGES.finditer(line, start, start + len(piece)):
-            before = _VARIES.sub("#", line[max(0, found.start() - 2 * LEAD_CHARS) : found.start()])
-            ends = (before.rfind(label) + len(label) for label in self._moved if label in before)
-            if any(len(before) - end <= MAX_BETWEEN for end in ends):
-                return True
-        return False
-
-    def _first_form(self, text: str) -> str:
-        """Return the form in which an equal text was met first: of the whole, else of each line."""
-        key = _folded(text)
-        if key in self._forms:
-            return self._forms[key]
-        lines = text.split("\n")
-        for at, line in enumerate(lines):
-            if len(line) > MAX_LINE_CHARS // 10:
-                lines[at] = self._forms.setdefault(_folded(line), line)
-        written = "\n".join(lines)
-        if len(self._forms) < MAX_FORMS:
-            self._forms[key] = written
-        return written
 
 
 def _requests(row: Row) -> list[Logged]:
@@ -176,76 +222,37 @@ def _role(message: Row) -> str:
     return "system" if message["role"] in _SYSTEM else str(message["role"])
 
 
-def _movable(line: str) -> list[str]:
-    """Return the pieces of a line that may be moved alone: the line, or its sentences."""
-    if len(line) <= MAX_LINE_CHARS // 3:
-        return [line]
-    return [s for s in _SENTENCE.findall(line) if s.strip() and len(s) <= MAX_LINE_CHARS]
+def _num_leading(logged: Logged) -> int:
+    """Count the system messages before anything was said."""
+    roles = map(_role, logged.messages)
+    return len(list(takewhile("system".__eq__, roles)))
 
 
-def _append(row: Row, logged: Logged, text: str) -> bool:
-    """Put facts behind everything else: into the last message if a user wrote it, else alone."""
-    if logged.messages[-1]["role"] == "user":
-        done: list[bool] = []
-
-        def put(content: str) -> str:
-            done.append(True)
-            return f"{content}\n\n{text}"
-
-        _last_text(row, logged.fields[-1], put)
-        return bool(done)
-    place, at = _list_at(row, logged.fields[-1])
-    if place is None or at != len(place) - 1:
-        return False
-    if isinstance(place[at], dict) and _holds_results(place[at]):
-        place[at]["content"].append({"type": "text", "text": text})
-    else:
-        place.append({"role": "user", "content": text})
-    return True
+def _instructions(logged: Logged) -> list[str]:
+    return [content_text(m.get("content")) for m in logged.messages if _role(m) == "system"]
 
 
-def _list_at(row: Row, field: str) -> tuple[list[Any] | None, int]:
-    """Find the list of messages or items in which a field stands, and where in it."""
-    found = _IN_LIST.match(field)
-    if found is None:
-        return None, 0
-    place: Any = row
-    for step in found[1].split("."):
-        place = place[step]
-    return (place, int(found[2])) if isinstance(place, list) else (None, 0)
+def _since_answer(logged: Logged) -> list[str]:
+    """Return what was said since a model's first answer, which may point at what was before."""
+    roles = [_role(message) for message in logged.messages]
+    start = roles.index("assistant") if "assistant" in roles else len(roles)
+    return [content_text(message.get("content")) for message in logged.messages[start:]]
 
 
-def _holds_results(message: Row) -> bool:
-    """Tell Anthropic's form, in which results of tools are parts of what the user says."""
-    return message.get("role") == "user" and isinstance(message.get("content"), list)
+def _is_text(row: Row, field: str) -> bool:
+    return isinstance(value_at(row, field), str)
 
 
-def _last_text(row: Row, field: str, change: Callable[[str], str]) -> None:
+def _texts(row: Row, field: str) -> list[str]:
     texts: list[str] = []
     texts_at(row, field, lambda text: texts.append(text) or text)  # type: ignore[func-returns-value]
-    seen = iter(range(len(texts)))
-    texts_at(row, field, lambda text: change(text) if next(seen) == len(texts) - 1 else text)
+    return texts
 
 
 def _order_tools(row: Row, field: str, properties: Literal["kept", "sorted"]) -> None:
-    *steps, last = field.split(".")
-    place: Any = row
-    for step in steps:
-        place = place[step]
+    parent, _, last = field.rpartition(".")
+    place = value_at(row, parent) if parent else row
     place[last] = canonical_tools(place[last], properties)
-
-
-def _survey(role: str, cut: Cut) -> BlockSurvey:
-    return BlockSurvey(cut, may_move) if role in BY_USERS else BlockSurvey(cut)
-
-
-def _folded(text: str) -> str:
-    """Write equal-looking texts one way; a digit in another form, as an exponent, is another."""
-    plain = "".join(
-        char if unicodedata.category(char) == "No" else unicodedata.normalize("NFKC", char)
-        for char in unicodedata.normalize("NFC", text)
-    )
-    return " ".join(_BESIDE_WIDE.sub("", plain.casefold()).split())
 
 
 def _differs(a: Any, b: Any) -> bool:

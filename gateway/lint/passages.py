@@ -1,15 +1,18 @@
-"""What of a user's message a retriever put there, and may stand in another order. Pure.
+"""What of a message a retriever put there, and may stand in another order. Pure.
 
-Only paragraphs and lines that are long and are no steps, beside text of the user's own that does
-not speak of their order. In doubt nothing moves.
+Only paragraphs and lines that are long and are no steps, bear no number, date or speaker, beside
+text that does not speak of their order. In doubt nothing moves.
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
 
+from gateway.lint.elements import split_tag
+from gateway.lint.order import is_example_or_document
+
 MIN_PASSAGE = 60  # characters; one of a wide script counts three times
-MIN_NUMBERED = 160  # of a passage behind a plain number, which is how steps are written
+HEAD_CHARS = 32  # in which a number or date would stand
 
 _STEP = re.compile(
     r"(?:step|schritt|paso|passo|étape|шаг|步骤|步驟|第|手順|단계)\W*\d|"
@@ -20,10 +23,10 @@ _STEP = re.compile(
     r"首先|然后|然後|接着|接著|最后|最後|其次|まず|次に|먼저|그다음|다음|마지막",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"^\s*\(?\d{1,4}\s*[.):、]|^\s*[a-z]\s*[.)]", re.IGNORECASE)
+_SPEAKER = re.compile(r"\W*[^\W\d][^\n:：]{0,40}[:：]")
 _PART = (
     r"(?:one|ones|two|passage|document|doc|paragraph|text|source|chunk|step|item|line|sentence|"
-    r"excerpt|option|entry|article|section)s?"
+    r"excerpt|option|entry|article|section|key|field|property|value|setting|row|record)s?"
 )
 _ORDER = re.compile(
     rf"\b(?:first|second|third|fourth|fifth|last|next|previous|above|below|top|bottom)\s+{_PART}\b|"
@@ -38,23 +41,73 @@ _ORDER = re.compile(
     r"첫 ?번째|두 ?번째|마지막",
     re.IGNORECASE,
 )
+_KEYS = re.compile(
+    r"\b(?:first|second|third|last|next|topmost)\s+(?:\w+\s+)?(?:keys?|fields?|propert\w+|pairs?|"
+    r"names?|attributes?|that|which|of|match\w*|fit\w*|applicable|applies)\b|"
+    r"\bfrom (?:the )?(?:top|left)\b|\btop to bottom\b|\bpreceden|\bpriorit|"
+    r"(?:erste|zweite|letzte)[rsnm]? (?:schlüssel|feld|eintrag|wert|passende)|"
+    r"(?:premi(?:er|ère)|derni(?:er|ère)) (?:clé|champ|valeur)|"
+    r"(?:primer[ao]?|últim[ao]) (?:clave|campo|valor|chave)|перв\w+ (?:ключ|поле|знач)|"
+    r"第一|首个|优先|最初|最後|优先级|첫",
+    re.IGNORECASE,
+)
+_SAYS_ORDER = re.compile(
+    r"most relevant|by (?:relevance|date|score|importance)|\b(?:ordered|sorted|ranked)\b|"
+    r"\bin (?:\w+ ){0,2}order\b|\border of\b|chronolog|"
+    r"(?:relevant|newest|oldest|latest|earliest|best|last)\W+first|"
+    r"sortiert|reihenfolge|relevanz|neueste|älteste|orden de|ordenad|par ordre|trié|classé|"
+    r"порядк|отсортир|顺序|順序|依次|先后|排序|排列|最相关|相关性|相关度|関連度|順番|순서",
+    re.IGNORECASE,
+)
+_THREAD = re.compile(
+    r"\b(?:thread|e-?mails?|mails|transcript|conversation|chat|dialog(?:ue)?|timeline|diary|log|"
+    r"history|story|chapters?|newest|oldest|latest|earliest|verlauf|gespräch|protokoll)\b|"
+    r"对话|聊天|邮件|记录|会話",
+    re.IGNORECASE,
+)
+_CITES = re.compile(
+    r"[\[(（【]\s*#?\d{1,3}\s*[\])）】]|"
+    r"\b(?:source|passage|document|doc|result|text|paragraph|excerpt|chunk|item|section|snippet|"
+    r"quelle|absatz|dokument|abschnitt|fuente|documento|párrafo|документ|источник)s?\s*"
+    r"(?:no\.?|nr\.?|#)?\s*\d|"
+    r"\b(?:first|second|third|fourth|fifth|last|former|latter)\b|\b(?:erste|zweite|dritte|letzte)|"
+    r"第[一二三四五六七八九十\d]",
+    re.IGNORECASE,
+)
 
 
-def may_move(moving: Sequence[tuple[str, str]], own: str) -> bool:
-    """Say whether blocks, each with the rank before it, are passages beside a user's ``own`` text.
-
-    A message of nothing else is the user's own.
-    """
+def may_move(moving: Sequence[str], own: str) -> bool:
+    """Say whether whole blocks are passages beside an ``own`` text, which may not be empty."""
     return (
         bool(own.strip())
-        and not _ORDER.search(own)
-        and all(_is_passage(rank, block) for rank, block in moving)
+        and not any(speaks.search(own) for speaks in (_ORDER, _SAYS_ORDER, _THREAD))
+        and all(map(_is_passage, moving))
     )
 
 
-def _is_passage(rank: str, block: str) -> bool:
-    least = MIN_NUMBERED if _NUMBER.match(rank) else MIN_PASSAGE
-    return _size(block) >= least and not _STEP.match(f"{rank}{block}".lstrip(" \n-*•"))
+def says_order(text: str) -> bool:
+    """Say whether a text, such as a system prompt, tells that passages have an order."""
+    return _SAYS_ORDER.search(text) is not None
+
+
+def may_order_keys(instructions: str) -> bool:
+    """Say whether no instruction, such as "the first key", can count on an order of keys."""
+    return not any(speaks.search(instructions) for speaks in (_ORDER, _SAYS_ORDER, _KEYS))
+
+
+def cites(text: str) -> bool:
+    """Say whether a message may refer to a passage by its number or place."""
+    return _CITES.search(text) is not None
+
+
+def _is_passage(block: str) -> bool:
+    _, block = split_tag(block) or ("", block)
+    if _size(block) < MIN_PASSAGE or _STEP.match(block.lstrip(" \n-*•")):
+        return False
+    if any(char.isdigit() for char in block.strip()[:HEAD_CHARS]):
+        return False
+    speaker = _SPEAKER.match(block)
+    return speaker is None or is_example_or_document(speaker[0])
 
 
 def _size(text: str) -> int:

@@ -6,8 +6,9 @@ lines. This is checked against whole prompts first; a tokenizer that disagrees g
 
 import re
 from array import array
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, cast
 
 from gateway.backends.history import ROLES, read_history
 from gateway.backends.tokenizer import Tokenizer
@@ -16,10 +17,12 @@ from gateway.errors import BadRequest
 
 MAX_CACHED_CHARS = 24 << 20
 CHECKED_PROMPTS = 16
+CHECKED_CHARS = 50_000  # of each
 MAX_WORD_CHARS = 64  # a longer one is not worth keeping
+MIN_LINE_CHARS = 32
 
 _LINES = re.compile(r"(?<=\S\n)(?=\w)")
-_SPACES = re.compile(r"(?<=\S)(?= \S)|(?<=\S\n)(?=\w)")
+_SPACES = re.compile(r"(?<=\S)(?= \S)")
 
 
 class PromptTokens:
@@ -31,10 +34,19 @@ class PromptTokens:
         self._knows_tools = template is not None and template.knows_tools
         self._shows_tools = template is not None and template.shows_tools
         self._parts: dict[str, bytes] = {}
-        self._words: dict[str, bytes] = {}
-        self._num_chars = self._num_word_chars = 0
+        self._lines: dict[str, bytes] = {}
+        self._words: dict[str, bytes] = {}  # without the space before them, or with a "\n" for none
+        self._num_chars = self._num_line_chars = self._num_word_chars = 0
         self._left_to_check = CHECKED_PROMPTS
         self._cuts_words = True
+
+    @cached_property
+    def shows_call_ids(self) -> bool:
+        """Whether the ids of tool calls are part of a prompt."""
+        try:
+            return self.render(_called("a"), []) != self.render(_called("b"), [])
+        except BadRequest:
+            return True
 
     def render(self, messages: list[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> str:
         """Return the prompt's text as `Tokenizer.render` gives it.
@@ -55,15 +67,14 @@ class PromptTokens:
 
     def encode(self, rendered: str) -> bytes:
         """Return a rendered prompt's ids, four bytes each."""
-        ids = self._encode(rendered)
         if self._left_to_check and self._cuts_words:
             self._left_to_check -= 1
-            whole = array("i", self._tokenizer.encode_rendered(rendered)).tobytes()
-            if whole != ids:
+            start = rendered[:CHECKED_CHARS]
+            whole = array("i", self._tokenizer.encode_rendered(start)).tobytes()
+            if whole != self._encode(start):
                 self._cuts_words = False
                 self._parts.clear()
-                return whole
-        return ids
+        return self._encode(rendered)
 
     def _encode(self, rendered: str) -> bytes:
         starts = list(self._tokenizer.markup(rendered))
@@ -94,38 +105,62 @@ class PromptTokens:
         self._parts[text] = ids
 
     def _by_words(self, text: str) -> bytes:
-        words = _words(text)
+        lines = _LINES.split(text) if "\n" in text else [text]
+        return b"".join([self._lines.get(line) or self._line(line) for line in lines])
+
+    def _line(self, line: str) -> bytes:
+        """Encode a line; longer ones are worth keeping, as prompts share them."""
+        ids = b"".join(self._of_words(*_words(line)))
+        if len(line) >= MIN_LINE_CHARS:
+            self._num_line_chars += len(line)
+            if self._num_line_chars > MAX_CACHED_CHARS:
+                self._lines.clear()
+                self._num_line_chars = len(line)
+            self._lines[line] = ids
+        return ids
+
+    def _of_words(self, first: str, following: list[str]) -> Iterable[bytes]:
+        """Encode a word, and words that stand behind a space each."""
         known = self._words
-        missing = [word for word in dict.fromkeys(words) if word not in known]
-        if missing:
-            self._num_word_chars += sum(map(len, missing))
-            if self._num_word_chars > MAX_CACHED_CHARS:
-                known.clear()
-                missing, self._num_word_chars = list(dict.fromkeys(words)), 0
-            found = dict(zip(missing, self._whole(missing), strict=True))
-            known.update((w, ids) for w, ids in found.items() if len(w) <= MAX_WORD_CHARS)
-            return b"".join([found.get(word) or known[word] for word in words])
-        return b"".join([known[word] for word in words])
+        found = [known.get(f"\n{first}"), *map(known.get, following)]
+        if None not in found:
+            return cast("list[bytes]", found)
+        keys = [f"\n{first}", *following]
+        missing = list(dict.fromkeys(k for k, ids in zip(keys, found, strict=True) if ids is None))
+        texts = [key[1:] if key[:1] == "\n" else f" {key}" for key in missing]
+        new = dict(zip(missing, self._whole(texts), strict=True))
+        self._keep_words(new)
+        return [new[key] if ids is None else ids for key, ids in zip(keys, found, strict=True)]
+
+    def _keep_words(self, new: dict[str, bytes]) -> None:
+        self._num_word_chars += sum(map(len, new))
+        if self._num_word_chars > MAX_CACHED_CHARS:
+            self._words.clear()
+            self._num_word_chars = 0
+        self._words.update((word, ids) for word, ids in new.items() if len(word) <= MAX_WORD_CHARS)
 
     def _whole(self, texts: list[str]) -> list[bytes]:
         return [array("i", ids).tobytes() for ids in self._tokenizer.encode_all_following(texts)]
 
 
-def _words(text: str) -> list[str]:
-    """Cut a text before single spaces and behind single line ends; much faster without others."""
-    if "  " in text or " \n" in text or "\n " in text or "\t" in text or "\r" in text:
-        return _SPACES.split(text)
-    first, *rest = text.split(" ")
-    words = [first, *(f" {word}" for word in rest)]
-    if "\n" not in text:
-        return words
-    cut: list[str] = []
-    for word in words:
-        if "\n" in word:
-            cut += _LINES.split(word)
-        else:
-            cut.append(word)
-    return cut
+def _words(line: str) -> tuple[str, list[str]]:
+    """Cut a line before single spaces; much faster where all are single."""
+    if "  " in line or " \n" in line or "\n " in line or "\t" in line or "\r" in line:
+        first, *rest = _SPACES.split(line)
+        return first, [word[1:] for word in rest]
+    first, *rest = line.split(" ")
+    return first, rest
+
+
+def _called(call_id: str) -> list[dict[str, Any]]:
+    """Return a chat with a tool call of an id."""
+    call = {"id": call_id, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    return [
+        {"role": "user", "content": "?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call_id, "content": "!"},
+        {"role": "user", "content": "?"},
+    ]
 
 
 def _known(message: dict[str, Any]) -> dict[str, Any]:

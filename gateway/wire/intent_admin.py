@@ -51,7 +51,11 @@ class PolicyView(Struct, frozen=True, kw_only=True):
 
 
 class IntentView(Struct, frozen=True, kw_only=True):
-    """One intent as it is in force; ``version`` is its ETag, ``policy`` what was set for it."""
+    """One intent as it is in force; ``version`` is its ETag, ``policy`` what was set for it.
+
+    ``unreadable``: a policy is kept that another ``cache.encryption_key`` sealed, or another
+    version wrote; the settings are in force meanwhile.
+    """
 
     name: str
     mode: Mode
@@ -63,6 +67,7 @@ class IntentView(Struct, frozen=True, kw_only=True):
     version: int
     labels: LabelsView
     policy: PolicyView | None
+    unreadable: bool
 
 
 class IntentList(Struct, frozen=True):

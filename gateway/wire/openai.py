@@ -152,6 +152,7 @@ def check_chat(tree: dict[str, Any], where: str = "") -> DecodedChat:
         _check_together(request)
         for at, message in enumerate(request.messages):
             _check_message(message, f"messages[{at}]")
+        _check_tool_answers(request.messages)
     except BadRequest as error:
         if where:
             raise BadRequest(f"{where}.{error.message}", param=f"{where}.{error.param}") from None
@@ -175,7 +176,20 @@ def _check_together(request: ChatRequest) -> None:
             raise wrong(f"tools[{at}].function", "is required")
 
 
+def _check_tool_answers(messages: Sequence[Message]) -> None:
+    """See that each tool message answers a call that was made before it."""
+    called: set[str] = set()
+    for at, message in enumerate(messages):
+        called |= {call.id for call in message.tool_calls or ()}
+        if message.role == "tool" and message.tool_call_id not in called:
+            raise wrong(
+                f"messages[{at}].tool_call_id", "answers no tool call of an earlier message"
+            )
+
+
 def _check_message(message: Message, where: str) -> None:
+    if message.role == "user" and message.content in ("", []):
+        raise wrong(f"{where}.content", "expected text or parts, got nothing")
     if message.content is None and not _may_be_empty(message):
         raise wrong(f"{where}.content", "expected text or a list of parts, got nothing")
     if message.role == "tool" and not message.tool_call_id:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import inspect
 
 from gateway.errors import BadRequest
 
@@ -14,6 +15,8 @@ MAX_DEPTH = 128  # of objects and lists in each other: far past any schema, far 
 
 _decode = msgspec.json.Decoder().decode
 _AT = re.compile(r" - at (?:`key` in )?`\$\.?(?P<path>[^`]*)`$")
+_STEP = re.compile(r"\[[^\]]*\]|[^.\[]+")
+_ENUM = "Invalid enum value"
 _FIELD = re.compile(r"^Object (?:missing required|contains unknown) field `(?P<field>[^`]+)`")
 
 
@@ -27,7 +30,9 @@ def decode_json(body: bytes) -> Any:
         raise BadRequest("the request body is empty; expected JSON")
     try:
         tree = _decode(body)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise BadRequest("the request body is nested too deeply") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadRequest(f"the request body is not valid JSON: {error}") from None
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
         _check_depth(tree)
@@ -82,9 +87,41 @@ def convert(tree: Any, kind: type[S], where: str = "", *, strict: bool = True) -
         return msgspec.convert(tree, kind, strict=strict)
     except msgspec.ValidationError as error:
         detail, param = _located(str(error), where)
+        if names := _allowed(kind, str(error)):
+            detail += f"; allowed are {', '.join(names)}"
         raise BadRequest(f"{param}: {detail}" if param else detail, param=param) from None
     except RecursionError:
         raise BadRequest("the request body is nested too deeply") from None
+
+
+def _allowed(kind: type[Any], message: str) -> list[str]:
+    """Return the values that a field takes, where a message blames one that is none of them."""
+    if not message.startswith(_ENUM):
+        return []
+    at = _AT.search(message)
+    found = [inspect.type_info(kind)]
+    for step in _STEP.findall(at["path"]) if at else ():
+        found = [inner for outer in _choices(found) for inner in _stepped(outer, step)]
+    return sorted({str(v) for one in _choices(found) for v in getattr(one, "values", ())})
+
+
+def _choices(found: Iterable[inspect.Type]) -> Iterable[inspect.Type]:
+    """Return types with each union taken apart and constraints' wrappers taken off."""
+    for one in found:
+        if isinstance(one, inspect.UnionType):
+            yield from _choices(one.types)
+        elif isinstance(one, inspect.Metadata):
+            yield from _choices([one.type])
+        else:
+            yield one
+
+
+def _stepped(outer: inspect.Type, step: str) -> Iterable[inspect.Type]:
+    """Return the types one step further down a path: of a field's name, or of items."""
+    if isinstance(outer, inspect.StructType):
+        return [field.type for field in outer.fields if field.encode_name == step]
+    inner = getattr(outer, "item_type", getattr(outer, "value_type", None))
+    return [] if inner is None else [inner]
 
 
 def _located(message: str, where: str) -> tuple[str, str | None]:

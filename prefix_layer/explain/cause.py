@@ -55,11 +55,15 @@ _VOLATILE_TEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A cause, in words for whoever wrote the prompt; ``piece`` is the text here that changes."""
+    """A cause, in words for whoever wrote the prompt.
+
+    ``piece`` is the text here that changes, ``cached`` what stood there before.
+    """
 
     cause: Cause
     detail: str
     piece: str = ""
+    cached: str = ""
 
 
 def find_cause(here: str, cached: str, edit: Edit | None = None) -> Finding | None:
@@ -70,24 +74,35 @@ def find_cause(here: str, cached: str, edit: Edit | None = None) -> Finding | No
     edit = edit or first_edit(here, cached)
     if edit is None:
         return None
+    changed = _volatile(here, cached, edit) if edit.resumes else None
+    if changed is not None and changed.piece not in cached and changed.cached not in here:
+        return changed
     low, high = max(0, edit.start - REGION_CHARS), edit.start + REGION_CHARS
     order = order_difference(here[low:high], cached[low:high], edit.start - low)
     if order is not None:
         return Finding(order, _ORDER_TEXT[order])
     if edit.resumes:
-        return _of_edit(here, edit)
+        return changed or _of_edit(edit)
     return Finding("never_seen", f"{_shown(edit.here)} was never seen at this place")
 
 
-def _of_edit(here: str, edit: Edit) -> Finding:
+def _volatile(here: str, cached: str, edit: Edit) -> Finding | None:
     before = here[max(0, edit.start - CONTEXT_CHARS) : edit.start]
-    end = edit.start + len(edit.here)
-    after = here[end : end + CONTEXT_CHARS]
-    differs = volatile_difference(before + edit.here + after, before + edit.cached + after)
-    if differs is not None:
-        kind, ours, theirs = differs
-        text = f"{_VOLATILE_TEXT[kind]}: {_shown(ours)} here, {_shown(theirs)} in the cached prompt"
-        return Finding(kind, text, ours)
+    ours, theirs = (
+        text[edit.start + len(piece) :][:CONTEXT_CHARS]
+        for text, piece in ((here, edit.here), (cached, edit.cached))
+    )
+    changed = f"{before}{edit.here}{ours}"
+    differs = volatile_difference(changed, f"{before}{edit.cached}{theirs}")
+    differs = differs or volatile_difference(changed, f"{before}{edit.cached}{ours}")
+    if differs is None:
+        return None
+    kind, ours, theirs = differs
+    text = f"{_VOLATILE_TEXT[kind]}: {_shown(ours)} here, {_shown(theirs)} in the cached prompt"
+    return Finding(kind, text, ours, theirs)
+
+
+def _of_edit(edit: Edit) -> Finding:
     pair = f"{_shown(edit.here)} here, {_shown(edit.cached)} in the cached prompt"
     ours, theirs = _folded(edit.here), _folded(edit.cached)
     if ours != theirs and _squeezed(edit.here) == _squeezed(edit.cached):

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 AGREE_WORDS = 5  # so many equal words in a row end an edit
 MAX_EDIT_CHARS = 4000
+NEAR_CHARS = 400  # looked through first
+MAX_WORD_CHARS = 64  # a longer one is taken as several
 
 _IDEOGRAPH = "\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff"
-_WORD = re.compile(rf"[^\W{_IDEOGRAPH}]+|\s|.", re.DOTALL)
+_WORD = re.compile(rf"[^\W{_IDEOGRAPH}]{{1,{MAX_WORD_CHARS}}}|\s|.", re.DOTALL)
 _WORD_CHAR = re.compile(rf"[^\W{_IDEOGRAPH}]")
 
 
@@ -30,14 +32,27 @@ def first_edit(here: str, cached: str) -> Edit | None:
     start = common_length(here, cached)
     if start == min(len(here), len(cached)):
         return None
-    while start and _WORD_CHAR.match(here, start - 1) and _is_inside(here, cached, start):
+    least = max(0, start - MAX_WORD_CHARS)
+    while start > least and _WORD_CHAR.match(here, start - 1) and _is_inside(here, cached, start):
         start -= 1
-    ours, theirs = _words(here[start:]), _words(cached[start:])
-    ends = _agreement(ours, theirs)
-    if ends is None:
+    found = _resumed(here, cached, start)
+    if found is None:
         rest = slice(start, start + MAX_EDIT_CHARS)
         return Edit(start, here[rest], cached[rest], resumes=False)
-    return Edit(start, "".join(ours[: ends[0]]), "".join(theirs[: ends[1]]), resumes=True)
+    return Edit(start, *found, resumes=True)
+
+
+def _resumed(here: str, cached: str, start: int) -> tuple[str, str] | None:
+    """Return what stands in both before they agree again; near places are tried first."""
+    for num_chars in (NEAR_CHARS, MAX_EDIT_CHARS):
+        ours, theirs = (
+            _words(text[start : start + num_chars + 1], num_chars) for text in (here, cached)
+        )
+        ends = _agreement(ours, theirs)
+        is_near = ends is not None and sum(ends) + AGREE_WORDS < min(len(ours), len(theirs))
+        if is_near or num_chars == MAX_EDIT_CHARS:
+            break
+    return None if ends is None else ("".join(ours[: ends[0]]), "".join(theirs[: ends[1]]))
 
 
 def common_length(a: str, b: str) -> int:
@@ -58,11 +73,11 @@ def _is_inside(here: str, cached: str, start: int) -> bool:
     return start > 0 and any(_WORD_CHAR.match(char) for char in follows if char)
 
 
-def _words(text: str) -> list[str]:
+def _words(text: str, num_chars: int) -> list[str]:
     """Split a text; marks behind its end, if it is not cut, let ends agree with ends."""
-    words = _WORD.findall(text[:MAX_EDIT_CHARS])
+    words = _WORD.findall(text[:num_chars])
     ends = [f"\0{i}" for i in range(AGREE_WORDS)]
-    return words + ends if len(text) <= MAX_EDIT_CHARS else words
+    return words + ends if len(text) <= num_chars else words
 
 
 def _agreement(ours: list[str], theirs: list[str]) -> tuple[int, int] | None:

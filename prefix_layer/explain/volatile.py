@@ -82,7 +82,7 @@ _KINDS: dict[str, Volatile] = {
 def volatile_difference(here: str, cached: str) -> tuple[Volatile, str, str] | None:
     """Return the first volatile piece in which two texts differ, if they differ in such only."""
     ours, theirs = list(_ANY.finditer(here)), list(_ANY.finditer(cached))
-    if _ANY.sub("\0", here) != _ANY.sub("\0", cached):
+    if len(ours) != len(theirs) or _between(here, ours) != _between(cached, theirs):
         return None
     for a, b in zip(ours, theirs, strict=True):
         if unicodedata.normalize("NFKC", a[0]) != unicodedata.normalize("NFKC", b[0]):
@@ -90,8 +90,17 @@ def volatile_difference(here: str, cached: str) -> tuple[Volatile, str, str] | N
     return None
 
 
+def _between(text: str, found: list[re.Match[str]]) -> list[str]:
+    """Return what stands before, between and behind the pieces."""
+    starts = [0, *(piece.end() for piece in found)]
+    ends = [*(piece.start() for piece in found), len(text)]
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
 def _kind(a: re.Match[str], b: re.Match[str]) -> Volatile:
     kinds = {_KINDS[str(match.lastgroup)] for match in (a, b)}
+    if kinds == {"timestamp", "number"} and a[0].isdigit() and b[0].isdigit():
+        return "number"
     if kinds == {"identifier"} and _DIGITS.sub("", a[0]) == _DIGITS.sub("", b[0]):
         return "number"
     return next(kind for kind in _KINDS.values() if kind in kinds)

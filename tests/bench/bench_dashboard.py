@@ -24,9 +24,9 @@ from gateway.dashboard.page import PAGES
 from gateway.evidence.request_log import RequestLog
 from gateway.record import CacheOutcome, RequestRecord, Spoken
 from semantic_layer import Candidate, Judgement
-from semantic_layer.redis_connection import RedisConnection
-from semantic_layer.redis_journal import RedisJournal
-from semantic_layer.valkey import Valkey
+from semantic_layer.stores.redis_connection import RedisConnection
+from semantic_layer.stores.redis_journal import RedisJournal
+from semantic_layer.stores.valkey import Valkey
 from tests.contract.stack import serving
 
 DAY_S = 86400

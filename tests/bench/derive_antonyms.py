@@ -13,9 +13,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from semantic_layer.likeness import are_counterparts
-from semantic_layer.stemming import stem
-from semantic_layer.word_guards import is_prefixed
+from semantic_layer.comparison.word_guards import is_prefixed
+from semantic_layer.text.likeness import are_counterparts
+from semantic_layer.text.stemming import stem
 
 _NOTICE = """\
 # Antonyms of English, derived from WordNet 3.0 by tests/bench/derive_antonyms.py: direct antonyms

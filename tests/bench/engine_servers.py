@@ -19,7 +19,7 @@ import httpx
 
 from tests.contract.stack import environment, free_port
 
-READY_S = 180
+READY_S = 360  # vLLM beside other work
 STOP_S = 15
 VLLM_BLOCK = 32
 LLAMA = """
@@ -55,7 +55,7 @@ def peers_folder() -> Path:
 def strata(models: Path, data: Path, dtype: str, **settings: str) -> EngineServer:
     """Return our gateway with its response caches left out, so that the engine is what is timed."""
     return EngineServer(
-        f"strata {settings.get('WEIGHTS') or dtype}",
+        f"strata {' '.join(settings.values()) or dtype}",
         "smollm2-135m-instruct",
         [sys.executable, "-m", "gateway.cli", "serve"],
         environment(

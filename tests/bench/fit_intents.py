@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from semantic_layer.bert_encoder import BertEncoder
-from semantic_layer.intent import SPECIAL, detect_intent
-from semantic_layer.intent_classifier import IntentClassifier, LinearIntents, Rows, features
-from semantic_layer.intent_learning import BUNDLED, shipped_examples
+from semantic_layer.intents.intent import SPECIAL, detect_intent
+from semantic_layer.intents.intent_classifier import IntentClassifier, LinearIntents, Rows, features
+from semantic_layer.intents.intent_learning import BUNDLED, shipped_examples
+from semantic_layer.models.bert_encoder import BertEncoder
 from tests.bench import pair_sets
 
 DATA = Path(__file__).parents[2] / "semantic_layer" / "data"

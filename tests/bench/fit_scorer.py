@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semantic_layer.analysis import analyse
-from semantic_layer.bert_encoder import BertEncoder
-from semantic_layer.edits import compare
-from semantic_layer.features import NAMES, features
-from semantic_layer.guards import first_veto
-from semantic_layer.scorer import BUNDLED, says_nearly_the_same
+from semantic_layer.comparison.edits import compare
+from semantic_layer.comparison.guards import first_veto
+from semantic_layer.models.bert_encoder import BertEncoder
+from semantic_layer.models.features import NAMES, features
+from semantic_layer.models.scorer import BUNDLED, says_nearly_the_same
+from semantic_layer.text.analysis import analyse
 from tests.bench import pair_sets
 from tests.bench.minimal_edits import Neighbours, changed, retyped
 from tests.bench.pair_sets import LabelledPair
@@ -36,6 +36,7 @@ NUM_GENERATED = 2_500  # of each kind
 NEAR = ((0.90, 0.70), (0.95, 0.88), (0.97, 0.93), (0.98, 0.97), (0.99, 0.985), (1.0, 0.985))
 CEILING = 0.985
 LEAST_SIMILARITY = 0.86
+LEAST_NEAREST, LEAST_VERIFIED = 0.89, 0.92  # see Scorer
 PROBES = (
     ("How do I bake bread?", "What is the way to bake bread?"),
     ("How do I bake bread?", "Who painted the ceiling?"),
@@ -143,6 +144,8 @@ def _data(weights: Array, bias: float, encoder: BertEncoder) -> dict[str, Any]:
         "data_statement": STATEMENT,
         "probes": probes,
         "least_similarity": LEAST_SIMILARITY,
+        "least_nearest": LEAST_NEAREST,
+        "least_verified": LEAST_VERIFIED,
         "ceiling": CEILING,
         "near": [list(knot) for knot in NEAR],
         "bias": round(bias, 4),

@@ -8,8 +8,8 @@ from gateway.scenarios import Words
 
 Row = dict[str, Any]
 STEPS = 6
-TOPICS = 20
-PASSAGES = 4
+TOPICS = 40
+PASSAGES = 5
 
 
 def agent_log(num_requests: int) -> list[Row]:

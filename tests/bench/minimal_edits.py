@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from semantic_layer.lexicon import Lexicon, english
 from semantic_layer.resources import load_lines
-from semantic_layer.stemming import stem
+from semantic_layer.text.lexicon import Lexicon, english
+from semantic_layer.text.stemming import stem
 from tests.bench.pair_sets import LabelledPair
 
 _QUALIFIERS = [

@@ -14,6 +14,12 @@ from llm.default_plugins.openai_models import Chat
 
 from tests.clients.face import KEY, MAX_TOKENS, PARAMETERS, Call, City, OpenAIErrors
 
+# Ctrl-C works in the tool though the tests may have been started where it is ignored (sh's `&`).
+_TOOL = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "runpy.run_module('llm', run_name='__main__')"
+)
+
 
 class LlmClient(OpenAIErrors):
     """llm with an OpenAI-compatible endpoint."""
@@ -65,7 +71,7 @@ class LlmClient(OpenAIErrors):
             known = {"model_id": model, "model_name": model, "api_base": f"{self._url}/v1"}
             Path(folder, "extra-openai-models.yaml").write_text(json.dumps([known]))
             with subprocess.Popen(
-                [sys.executable, "-m", "llm", "-m", model, text, "-o", "max_tokens", "1000"],
+                [sys.executable, "-c", _TOOL, "-m", model, text, "-o", "max_tokens", "1000"],
                 env={
                     **os.environ,
                     "LLM_USER_PATH": folder,

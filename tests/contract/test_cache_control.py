@@ -62,11 +62,13 @@ def test_entry_is_refused_when_it_is_older_than_max_age(relay: Relay) -> None:
 
 
 def test_only_the_cache_is_asked_when_only_if_cached(relay: Relay, upstream: FakeUpstream) -> None:
-    """A 504 instead of a call to the model, else the stored answer."""
+    """A 504 instead of a call to the model, with what the caches found; else the stored answer."""
     only = {"cache-control": "only-if-cached"}
     refused = relay.chat(ASKED, headers=only)
     assert refused.status_code == 504
     assert refused.json()["error"]["message"]
+    assert refused.headers["x-strata-cache"] == "miss"
+    assert "x-strata-threshold" in refused.headers
     assert upstream.calls == []
     relay.seed(ASKED)
     assert outcome(relay.chat(ASKED, headers=only)) == "exact"

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from tests.contract.client import Client, until
+from tests.contract.conftest import StartStack
 from tests.contract.pair import Pair
 
 SPREAD_S = 1.0
@@ -97,6 +98,44 @@ def test_label_moves_the_bounds_on_both_gateways(pair: Pair) -> None:
     assert 0 <= estimate["low"] <= estimate["share"] <= estimate["high"] <= 1
 
 
+def test_imported_labels_open_an_intent_on_both_gateways(pair: Pair) -> None:
+    """Six hundred right pairs prove its budget; given again they count once."""
+    one, two = pair.clients()
+    rows = [
+        {"a": f"stored {i}", "b": f"asked {i}", "score": 0.9, "right": True, "intent": "creative"}
+        for i in range(600)
+    ]
+    for _ in range(2):
+        response = one.http.post("/admin/labels", json={"labels": rows})
+        assert (response.status_code, response.json()) == (200, {"imported": 600})
+
+    def intent(client: Client) -> dict[str, Any]:
+        return dict(client.http.get("/admin/intents/creative").json())
+
+    for client in (one, two):
+        until(lambda c=client: intent(c).get("source") == "own", limit_s=120)
+        assert (intent(client)["labels"]["count"], intent(client)["threshold"]) == (600, 0.9)
+
+
+def test_labels_are_refused_when_a_field_or_the_scorer_is_wrong(pair: Pair) -> None:
+    """The field is named; nothing of the batch is kept."""
+    client = pair.clients()[0]
+    row = {"score": 0.9, "right": True, "intent": "translation"}
+    for body, named in [
+        ({"labels": [row, {**row, "score": 1.5}]}, "labels[1].score"),
+        ({"labels": [row, {**row, "weight": 0.5}]}, "labels[1].weight"),
+        ({"labels": [{**row, "right": "yes"}]}, "labels[0].right"),
+        ({"labels": [row, {**row, "intent": "nobody's"}]}, "labels[1].intent"),
+        ({"labels": [row], "scorer": "another"}, "scorer"),
+        ({"labels": []}, "labels"),
+        ({}, "labels"),
+    ]:
+        response = client.http.post("/admin/labels", json=body)
+        assert response.status_code == 400, response.text
+        assert named in response.json()["error"]["message"]
+    assert client.http.get("/admin/intents/translation").json()["labels"]["count"] == 0
+
+
 def test_experiment_runs_on_both_gateways_when_one_starts_it(pair: Pair) -> None:
     """Each request has the same arm wherever it is asked; ended, all is as before."""
     one, two = seeded(pair)
@@ -117,3 +156,22 @@ def test_experiment_runs_on_both_gateways_when_one_starts_it(pair: Pair) -> None
         ended = two.http.delete(f"/admin/experiments/{experiment}")
         assert ended.json()["state"] == "dropped"
     until(lambda: set(outcomes(one)) == {"semantic"}, limit_s=SPREAD_S + 4)
+
+
+def test_defaults_grow_stricter_when_near_misses_are_wrong(start_stack: StartStack) -> None:
+    """A rewording that defaults serve is a miss then, one that rules prove is not; all is told."""
+    client = start_stack(LOCAL__MODEL="none").client
+
+    def general() -> dict[str, Any]:
+        return dict(client.http.get("/admin/intents/general").json())
+
+    assert general()["source"] == "prior"
+    rows = [
+        {"a": f"stored {i}", "b": f"asked {i}", "score": 0.6, "right": False, "intent": "general"}
+        for i in range(12)
+    ]
+    client.http.post("/admin/labels", json={"labels": rows}).raise_for_status()
+    until(lambda: general()["source"] == "doubted")
+    assert general()["threshold"] == 0.9995
+    assert client.http.get("/admin/stats").json()["near_misses"]["trap_odds"] > 10
+    assert "Near-misses are wrong" in client.http.get("/admin/doctor").text

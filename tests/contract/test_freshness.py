@@ -4,6 +4,7 @@ import base64
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.fakes.upstream import FakeUpstream
 
 QUESTION = "What is the capital of France?"
 REWORDED = "what is the capital of france"
-OLD, NEW = (base64.b64encode(bytes([n] * 32)).decode() for n in (1, 2))
+OLD, NEW, OTHER = (base64.b64encode(bytes([n] * 32)).decode() for n in (1, 2, 3))
 KEY = "STRATA_CACHE__ENCRYPTION_KEY"
 
 
@@ -62,6 +63,30 @@ def test_nothing_said_is_readable_on_the_disk_when_there_is_a_key(
     stack.restart()
     assert cache(relay, QUESTION) == "exact"
     assert cache(relay, REWORDED) == "semantic"
+
+
+@pytest.mark.parametrize("key", [OTHER, None], ids=["another", "none"])
+def test_policy_is_missed_aloud_and_comes_back_when_the_key_was_another(
+    stack: Stack, relay: Relay, key: str | None
+) -> None:
+    """The log and the doctor name what cannot be read; with the right key it is there again."""
+
+    def ttl() -> Any:
+        return relay.http.get("/admin/intents/factual").json()["ttl"]
+
+    assert relay.http.put("/admin/intents/factual", json={"ttl": 4321}).status_code == 200
+    own = stack.settings.pop(KEY)
+    stack.settings.update({} if key is None else {KEY: key})
+    begin = len(stack.log)
+    stack.restart()
+    assert ttl() != 4321
+    (told,) = (line for line in stack.log[begin:].splitlines() if "rows_unreadable" in line)
+    assert "intents" in told
+    findings = relay.http.get("/admin/doctor").json()["findings"]
+    assert any("in intents" in finding["evidence"] for finding in findings)
+    stack.settings[KEY] = own
+    stack.restart()
+    assert ttl() == 4321
 
 
 def test_hits_by_likeness_come_back_when_the_index_is_gone(stack: Stack, relay: Relay) -> None:

@@ -170,9 +170,10 @@ def test_broken_embeddings_are_a_clear_error_and_not_stored(
     assert (good.status_code, good.headers["x-strata-cache"]) == (200, "miss")
 
 
-def test_refusal_of_the_upstream_is_relayed_as_it_is(relay: Relay, upstream: FakeUpstream) -> None:
-    """Status and body are the upstream's."""
+def test_refusal_of_the_upstream_is_relayed_whole(relay: Relay, upstream: FakeUpstream) -> None:
+    """Status and body are the upstream's, and null is what the envelope lacks."""
     fault = {"error": {"message": "too long", "type": "invalid_request_error", "param": "input"}}
     upstream.script = lambda _: refusal(400, fault)
     response = ask(relay, "/v1/embeddings", input="text")
-    assert (response.status_code, response.json()) == (400, fault)
+    whole = {"error": {**fault["error"], "code": None}}
+    assert (response.status_code, response.json()) == (400, whole)

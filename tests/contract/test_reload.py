@@ -1,5 +1,6 @@
 """New settings for a running gateway: in force at once, no stream lost, wrong ones refused."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -28,7 +29,8 @@ def reloaded(
     """A gateway whose settings file the tests rewrite."""
     toml = HELD + upstream_toml(shared_upstream.base_url)
     folder = tmp_path_factory.mktemp("reloaded")
-    with serving(folder, serving_models, toml=toml, SEMANTIC__ENABLED="false") as started:
+    settings = {"SEMANTIC__ENABLED": "false", "LOG__FORMAT": "json"}
+    with serving(folder, serving_models, toml=toml, **settings) as started:
         yield started
 
 
@@ -70,6 +72,37 @@ def test_a_stream_ends_where_it_began_when_its_upstream_is_replaced(
     upstream.script = echo
     write(reloaded, HELD + upstream_toml(upstream.base_url))
     assert reload(caller)["changed"] == ["upstreams"]
+
+
+def test_every_line_is_json_when_logs_are(reloaded: Stack) -> None:
+    """The one that says where the gateway listens too."""
+
+    def said() -> list[dict[str, object]]:
+        return [json.loads(line) for line in reloaded.log.splitlines()]
+
+    until(lambda: any(line["event"] == "ready" for line in said()), what="the line")
+    (ready,) = [line for line in said() if line["event"] == "ready"]
+    assert (ready["url"], ready["level"]) == (reloaded.url, "info")
+    assert "timestamp" in ready
+
+
+def test_prompts_are_masked_on_pages_as_soon_as_the_settings_say_so(
+    reloaded: Stack, caller: Relay, upstream: FakeUpstream
+) -> None:
+    """Whoever looks over an operator's shoulder reads none, without a restart."""
+    own, question = upstream_toml(upstream.base_url), "What of my secret garden?"
+    caller.answer(question)
+
+    def page() -> str:
+        return caller.http.get("/dashboard/requests").text
+
+    until(lambda: question in page(), what="recorded")
+    write(reloaded, HELD + "[dashboard]\nmask_prompts = true\n" + own)
+    assert reload(caller) == {"changed": ["dashboard.mask_prompts"], "restart_needed": []}
+    assert question not in page()
+    write(reloaded, HELD + own)
+    assert reload(caller)["changed"] == ["dashboard.mask_prompts"]
+    assert question in page()
 
 
 def test_what_needs_a_restart_is_named_when_it_changed(

@@ -102,3 +102,23 @@ def test_entry_that_is_gone_says_so(operator: Page) -> None:
     assert response is not None
     assert response.status == 404
     expect(operator.locator("main")).to_contain_text("nothing-here")
+
+
+def test_every_column_is_seen_when_rows_are_long(operator: Page, house: House) -> None:
+    """Long names wrap, so that nothing is cut at 1280 px."""
+    long = "a-rather-long-name-of-a-team-and-its-surroundings"
+    store(house, "What is in a long row? " * 20, tags=f"{long},{long}-2", namespace=long)
+    operator.goto(f"/dashboard/cache?namespace={long}")
+    region = operator.locator("#entries .scroll")
+    expect(region.locator("tbody tr")).to_have_count(1)
+    assert region.evaluate("each => each.scrollWidth - each.clientWidth") <= 0
+    for time in region.locator("tbody time").all():
+        assert time.evaluate("each => each.getClientRects().length") <= len(("date", "clock"))
+
+
+def test_error_names_every_selector_when_none_is_given(house: House) -> None:
+    """Entries are also selected by what their text is near to."""
+    answer = house.admin.http.delete("/admin/cache/entries")
+    assert answer.status_code == 400
+    for name in ("id", "tag", "model", "namespace", "tenant", "near", "all=1"):
+        assert name in answer.json()["error"]["message"]

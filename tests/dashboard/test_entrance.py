@@ -1,6 +1,6 @@
 """Who may see pages and change things through them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 import httpx
@@ -8,11 +8,32 @@ import pytest
 
 from gateway.admin.session import LIFETIME_S, Sessions
 from gateway.dashboard.page import POLICY
+from semantic_layer import MemoryRecords, StoreUnavailable
 from tests.dashboard.house import KEY
 from tests.fakes.backends import FakeBackend, whole
 from tests.fakes.gateway import QUIET, MemoryGateway
 
 INTENT = "/admin/intents/other"
+
+
+class SwitchedRecords(MemoryRecords):
+    """Records that several gateways share until they are down."""
+
+    is_down = False
+
+    async def put(self, tenant: str, items: Mapping[str, bytes], ttl_s: float) -> None:
+        self._check()
+        await super().put(tenant, items, ttl_s)
+
+    async def get(
+        self, tenant: str, names: Sequence[str], renew_s: float | None = None
+    ) -> list[bytes | None]:
+        self._check()
+        return await super().get(tenant, names, renew_s)
+
+    def _check(self) -> None:
+        if self.is_down:
+            raise StoreUnavailable("down")
 
 
 @pytest.fixture
@@ -126,6 +147,44 @@ async def test_session_ends_when_signing_out(client: httpx.AsyncClient) -> None:
     assert (await client.get("/admin/stats")).status_code == 401
 
 
+async def test_session_ends_at_all_gateways_over_one_store_when_signing_out_at_one() -> None:
+    """At once, and a gateway that heard of it keeps to it when the store goes away."""
+    shared = SwitchedRecords()
+    gateways = [
+        MemoryGateway(FakeBackend(whole("made")), replace(QUIET, admin_key=KEY)) for _ in range(2)
+    ]
+    sessions = [Sessions(shared) for _ in gateways]
+    async with (
+        gateways[0].client(sessions=sessions[0]) as one,
+        gateways[1].client(sessions=sessions[1]) as two,
+    ):
+        await sign_in(one)
+        two.cookies.update(one.cookies)
+        token = await token_of(two)
+        assert (await one.post("/dashboard/logout", data={"token": token})).status_code == 303
+        for _ in range(2):
+            assert (await two.get("/dashboard")).status_code == 303
+            assert (await two.get("/admin/stats")).status_code == 401
+            shared.is_down = True
+
+
+async def test_person_is_told_when_signing_out_cannot_be_shared() -> None:
+    """The session has ended here, and the cookie is gone; a session goes on without the store."""
+    shared = SwitchedRecords()
+    gateway = MemoryGateway(FakeBackend(whole("made")), replace(QUIET, admin_key=KEY))
+    async with gateway.client(sessions=Sessions(shared)) as client:
+        await sign_in(client)
+        kept = dict(client.cookies)
+        shared.is_down = True
+        token = await token_of(client)
+        told = await client.post("/dashboard/logout", data={"token": token})
+        assert told.status_code == 503
+        assert "other gateways may take this session" in told.text
+        assert not client.cookies
+        client.cookies.update(kept)
+        assert (await client.get("/dashboard")).status_code == 303
+
+
 @pytest.mark.parametrize(
     "wanted",
     ["//evil.example", "https://evil.example", "/\\evil", "/v1/models", "/dashboard/login", "é"],
@@ -158,6 +217,19 @@ async def test_pages_are_for_this_machine_alone_when_no_key_is_set() -> None:
         assert (await other.get("/dashboard")).status_code == 403
 
 
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b'{"text": 1}', b"\xff", b'{"text":' + b"[" * 5000]
+)
+async def test_text_to_be_translated_is_refused_when_it_is_none(
+    client: httpx.AsyncClient, body: bytes
+) -> None:
+    """However deep: the caller's fault, not the gateway's."""
+    await sign_in(client)
+    assert (await client.post("/dashboard/said", content=body)).status_code == 400
+    given = await client.post("/dashboard/said?lang=zh", json={"text": "\U0001f4a9 <b>"})
+    assert given.json() == {"text": "\U0001f4a9 <b>"}
+
+
 async def test_static_files_are_served_with_their_types(client: httpx.AsyncClient) -> None:
     """The sign-in page needs them before anybody is signed in."""
     kinds = {"app.css": "text/css", "app.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -165,7 +237,8 @@ async def test_static_files_are_served_with_their_types(client: httpx.AsyncClien
         response = await client.get(f"/dashboard/static/{name}")
         assert response.status_code == 200
         assert response.headers["content-type"].startswith(kind)
-    assert (await client.get("/dashboard/static/../page.py")).status_code == 404
+    assert (await client.get("/dashboard/static/%2e%2e/page.py")).status_code == 404
+    assert (await client.get("/dashboard/page.py")).status_code == 303  # as any page unknown
 
 
 def test_session_is_read_while_it_is_young_whole_and_of_this_key() -> None:

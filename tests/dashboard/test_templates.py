@@ -10,6 +10,7 @@ import gateway.dashboard
 from gateway.dashboard.language import LANGUAGES, catalogue, language_of
 from gateway.dashboard.page import POLICY
 from gateway.dashboard.templates import environment
+from gateway.dashboard.words import threshold
 
 FOLDER = Path(gateway.dashboard.__file__).parent
 TEMPLATES = sorted((FOLDER / "templates").glob("*.html"))
@@ -110,3 +111,9 @@ def test_controls_of_direction_are_written_out() -> None:
     page = environment().from_string("{{ x }}|{{ x|stored }}|{{ n }}")
     shown = page.render(x="a\u202eb<\u2066", n=3, masked=False)
     assert shown == "a⟨U+202E⟩b&lt;⟨U+2066⟩|a⟨U+202E⟩b&lt;⟨U+2066⟩|3"
+
+
+def test_threshold_reads_as_one_when_it_is_one_only() -> None:
+    """1 is met by equal texts alone; what is put in a field goes back as it was."""
+    shown = [threshold(value) for value in (None, 0.8, 0.86934, 0.999, 0.9995, 0.9998, 1.0)]
+    assert shown == ["–", "0.800", "0.869", "0.999", "0.9995", "0.9998", "1.000"]

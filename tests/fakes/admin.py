@@ -21,6 +21,7 @@ class FakeAdminApi:
         self.warmed: list[dict[str, Any]] = []
         self.intents: list[dict[str, Any]] = []
         self.report: dict[str, Any] = {}
+        self.taught: list[dict[str, Any]] = []
         self.url = ""
 
     def store(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -44,6 +45,10 @@ class FakeAdminApi:
         counts = {"warmed": good, "computed_tokens": 7 * good, "cached_tokens": 3 * good}
         return {**counts, "results": [], "errors": errors}
 
+    def teach(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.taught.append(body)
+        return {"imported": len(body["labels"])}
+
     def browse(self, query: dict[str, str]) -> dict[str, Any]:
         self.queries.append(query)
         start = int(query.get("cursor", "0"))
@@ -59,7 +64,8 @@ def serving(api: FakeAdminApi) -> Iterator[FakeAdminApi]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            take = api.warm if self.path.startswith("/admin/prefix/warm") else api.store
+            takers = {"/admin/prefix/warm": api.warm, "/admin/labels": api.teach}
+            take = takers.get(self.path, api.store)
             self._answer(lambda: take(json.loads(body)))
 
         def do_GET(self) -> None:

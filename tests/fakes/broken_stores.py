@@ -6,8 +6,8 @@ from typing import Any
 
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable
-from semantic_layer.response_store import MemoryResponseStore
-from semantic_layer.vector_index import MemoryVectorIndex, Neighbour, Vector
+from semantic_layer.stores.response_store import MemoryResponseStore
+from semantic_layer.stores.vector_index import MemoryVectorIndex, Neighbour, Vector
 
 
 class BreakableStore(MemoryResponseStore):
@@ -27,9 +27,9 @@ class BreakableStore(MemoryResponseStore):
         await self._trouble()
         return await super().get_many(tenant, entry_ids)
 
-    async def put(self, entry: Entry) -> None:
+    async def put(self, entry: Entry, age_s: float = 0.0) -> bool:
         await self._trouble()
-        await super().put(entry)
+        return await super().put(entry, age_s)
 
     async def count(self) -> int:
         await self._trouble()

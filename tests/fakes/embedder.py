@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from semantic_layer.embedding import Vectors
 from semantic_layer.errors import EmbedderFailed, TextTooLong
+from semantic_layer.models.embedding import Vectors
 
 
 class FakeEmbedder:
@@ -38,7 +38,7 @@ class FakeEmbedder:
     def _embed(self, text: str) -> Vectors:
         num_tokens = len(text.split())
         if num_tokens > self.window_tokens:
-            raise TextTooLong(num_tokens, self.window_tokens)
+            raise TextTooLong(f"{num_tokens} tokens", self.window_tokens)
         counts = np.ones(self.dim, np.float32)
         for letter in text.casefold():
             counts[ord(letter) % self.dim] += 1

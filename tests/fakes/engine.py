@@ -94,13 +94,21 @@ class FakeEngine:
 
 
 class FakeClient:
-    """Stands for `EngineClient` in one process: plays the given events for every request."""
+    """Stands for `EngineClient` in one process: plays the given events for every request.
+
+    Where ``first`` is given, the first request gets that.
+    """
 
     def __init__(
-        self, folder: Path, script: Sequence[Tokens | Failed] = (), context_length: int = CONTEXT
+        self,
+        folder: Path,
+        script: Sequence[Tokens | Failed] = (),
+        context_length: int = CONTEXT,
+        first: Sequence[Tokens | Failed] | None = None,
     ) -> None:
         self.config = EngineConfig(folder)
         self.script = list(script)
+        self._first = first
         self.commands: list[Generate] = []
         self.aborted = 0
         self.state = "ready"
@@ -115,8 +123,9 @@ class FakeClient:
     async def generate(self, command: Generate) -> AsyncGenerator[Tokens, None]:
         self.commands.append(command)
         ended = False
+        script, self._first = self.script if self._first is None else self._first, None
         try:
-            for event in self.script:
+            for event in script:
                 if isinstance(event, Failed):
                     ended = True
                     raise EngineFailed(event.code, event.message)

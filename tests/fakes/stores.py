@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from semantic_layer.entry import Entry
-from semantic_layer.vector_index import Point, Vector
+from semantic_layer.stores.vector_index import Point, Vector
 
 DIM = 8
 

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from semantic_layer.errors import VerifierFailed
-from semantic_layer.verifier import Pair
+from semantic_layer.models.verifier import Pair
 
 
 class FakeVerifier:
     """Scores a stored text by ``table``, others with 0; texts past ``most_words`` do not fit."""
 
     fingerprint = "fake-table"
+    asks_model = False
 
     def __init__(self, table: Mapping[str, float] | None = None, *, most_words: int = 50) -> None:
         self.table = dict(table or {})

@@ -1,5 +1,7 @@
 """``POST /v1/chat/completions`` in process: shapes, streams and headers of answers."""
 
+from typing import Any
+
 import httpx
 import msgspec
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from gateway.backends.base import Delta, Event, Final, Finish, TokenLogprob, TopLogprob, Usage
 from gateway.call import CacheReport
 from semantic_layer import Judgement
-from tests.fakes.backends import FakeBackend
+from tests.fakes.backends import FakeBackend, whole
 from tests.fakes.gateway import MemoryGateway
 from tests.fakes.pipeline import FakePipeline
 from tests.gateway.chat import TEXT, URL, body, events, faked, joined
@@ -87,6 +89,36 @@ async def test_replay_is_new_in_name_only_when_the_answer_was_cached(
     assert first["id"] != second["id"]
     assert first["choices"] == second["choices"]
     assert first["usage"] == second["usage"]
+
+
+@pytest.mark.parametrize(("pace", "at_once"), [(0.0, True), (1e6, False)])
+async def test_stored_stream_is_sent_in_one_piece_unless_it_has_a_pace(
+    pace: float, at_once: bool
+) -> None:
+    """The first byte and the last come together, with every event of the stream in its place."""
+    gateway = MemoryGateway(FakeBackend(whole("word " * 60)))
+    gateway.parts.pipeline.replay_tokens_per_s = pace
+    sizes: list[int] = []
+
+    async def counted(scope: Any, receive: Any, send: Any) -> None:
+        async def count(message: Any) -> None:
+            if message["type"] == "http.response.body":
+                sizes.append(len(message["body"]))
+            await send(message)
+
+        await app(scope, receive, count)
+
+    app = gateway.app()
+    async with gateway.client() as client:
+        await client.post(URL, json=body())
+        assert await gateway.write_back.drain(30)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(counted), base_url="http://127.0.0.1:8000"
+    ) as client:
+        streamed = await client.post(URL, json=body(stream=True))
+    assert streamed.headers["x-strata-cache"] == "exact"
+    assert joined(events(streamed)) == "word " * 60
+    assert (len(sizes) == 1) is at_once
 
 
 async def test_choices_stay_apart_when_there_are_several() -> None:

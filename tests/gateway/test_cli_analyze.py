@@ -62,10 +62,12 @@ def test_mends_are_told_when_the_pool_is_too_small(monkeypatch: pytest.MonkeyPat
 
 
 def test_scenario_is_cut_when_the_time_is_over() -> None:
-    """Nothing is run, and that is said."""
+    """Nothing is run, and that is said; what was not run is not called free of faults."""
     result = run("scenarios", "multi-turn", "--limit", "0.000001")
     assert result.exit_code == 0, result.output
     assert "multi-turn (cut)" in result.stdout
+    assert "nothing to mend" not in result.stdout
+    assert "not judged in full" in result.stdout
 
 
 @pytest.mark.slow

@@ -103,3 +103,32 @@ def test_packed_log_is_read_when_it_comes_on_standard_input(run: Any) -> None:
     """What is packed is told by its first bytes, not by a name."""
     result = run("--json", "-", given=gzip.compress(lines(CLEAN).encode()))
     assert json.loads(result.stdout)["requests"] == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("--model", "nope", "-"), "--model"),
+        (("--model", "/", "-"), "no usable tokenizer"),
+        (("--json", "--format", "sarif", "-"), "--json"),
+        (("--fix", "--output", "/nowhere/mended.jsonl", "-"), "--output /nowhere/mended.jsonl"),
+        (("--kv-tokens", "0", "-"), "--kv-tokens"),
+    ],
+    ids=["no model", "no tokenizer", "two formats", "no folder", "no cache"],
+)
+def test_exit_is_two_and_option_is_named_when_it_is_wrong(
+    run: Any, args: tuple[str, ...], told: str
+) -> None:
+    """A wrong option is told by its name, before the log is read."""
+    result = run(*args, given=lines(TIMED))
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert not result.stdout
+
+
+@pytest.mark.parametrize("given", ["", "\n\n"], ids=["empty", "blank"])
+def test_exit_is_two_when_a_log_holds_no_request(run: Any, given: str) -> None:
+    """An empty log is no clean one."""
+    result = run("-", given=given)
+    assert result.exit_code == 2
+    assert "no request in -" in result.stderr

@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gateway.cli import strata
+from semantic_layer import PooledThresholds, Thresholds
+from semantic_layer.resources import load_json
 from tests.fakes.admin import FakeAdminApi, serving
 
 
@@ -103,8 +105,9 @@ def test_gateway_is_asked_when_no_file_is_named() -> None:
     with serving(FakeAdminApi()) as api:
         common = {"mode": "auto", "budget": 0.01, "ttl": 1.0, "version": 0, "prior": 0.95}
         api.intents = [
-            {"name": "factual", "threshold": 0.91, "source": "own", "num_labels": 700, "wrong": 2,
-             "lower": 0.001, "upper": 0.009, **common},
+            {"name": "factual", "threshold": 0.91, "source": "own", **common, "labels": {
+                "count": 700, "wrong": 2, "wrong_share": 0.003, "low": 0.001, "high": 0.009,
+                "drifted": False}},
             {"name": "code", "threshold": 0.93, "source": "prior", **common},
         ]  # fmt: skip
         table = run("--url", api.url).stdout.splitlines()
@@ -114,6 +117,21 @@ def test_gateway_is_asked_when_no_file_is_named() -> None:
     ]  # fmt: skip
     assert table[2].split()[-3:] == ["-", "-", "-"]
     assert whole["intents"] == api.intents
+
+
+def test_gateway_is_taught_in_batches_when_asked_to() -> None:
+    """Scores given elsewhere are taken at their word; intents and weights go along."""
+    with serving(FakeAdminApi()) as api:
+        rows = scored(600, intent="code", weight=2.0)
+        result = run("-", "--json", "--teach", "--url", api.url, rows=rows)
+    assert result.exit_code == 0, result.stderr
+    assert "600 labels given" in result.stderr
+    assert [len(batch["labels"]) for batch in api.taught] == [500, 100]
+    first = api.taught[0]
+    assert first["scorer"] is None
+    assert first["labels"][0] == {
+        "score": 0.9, "right": True, "a": "", "b": "", "intent": "code", "weight": 2.0,
+    }  # fmt: skip
 
 
 def test_budget_is_refused_when_there_is_nothing_to_fit() -> None:
@@ -143,3 +161,10 @@ def test_pairs_are_scored_as_the_gateway_would_when_they_come_as_texts(
     assert result.exit_code == 0, result.stderr
     points = {point["threshold"]: point for point in json.loads(result.stdout)["curve"]}
     assert (points[0.97]["num"], points[0.97]["wrong_share"]) == (1, 0)
+    pooled = PooledThresholds.matching(load_json("thresholds.json")["fingerprint"])
+    assert pooled is not None
+    gateways = Thresholds.within(0.01, pooled=pooled)
+    fitted = intents_of(result)
+    assert fitted
+    for name, intent in fitted.items():
+        assert intent["threshold"] == pytest.approx(gateways.prior(name))

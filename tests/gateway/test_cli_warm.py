@@ -62,7 +62,11 @@ def test_options_are_sent_when_given(
     api: FakeAdminApi, options: list[str], how: dict[str, Any]
 ) -> None:
     """Each option is a field of the admin API; what is not given is not sent."""
-    assert run(api, *options, stdin=lines(CHAT)).exit_code == 0
+    done = run(api, *options, stdin=lines(CHAT))
+    assert done.exit_code == 0
+    assert done.stderr.startswith(
+        {None: "warmed 1", True: "warmed and", False: "unpinned"}[how.get("pin")]
+    )
     (body,) = api.warmed
     assert {k: v for k, v in body.items() if k != "requests"} == how
 

@@ -10,8 +10,9 @@ import pytest
 
 from gateway.api.connection import WATCHER
 from gateway.backends.base import Delta, Event, Final, Finish, Usage, Work
+from gateway.settings import Settings
 from tests.fakes.backends import FakeBackend, whole
-from tests.fakes.gateway import MemoryGateway
+from tests.fakes.gateway import QUIET, MemoryGateway
 
 URL = "/v1/chat/completions"
 TEXT = "晚安🌙 café 👩‍🚀"
@@ -145,6 +146,18 @@ async def test_body_arrives_whole_when_it_is_chunked_or_large(size: int) -> None
         for content, outcome in ((body, "miss"), (pieces(), "exact")):
             response = await client.post(url + URL, content=content, headers=headers)
             assert response.headers["x-strata-cache"] == outcome
+            assert await gateway.write_back.drain(30)
+
+
+async def test_client_reads_why_when_its_body_is_too_large() -> None:
+    """The connection lives until the client has sent what it began to send."""
+    settings = Settings(max_body_bytes=1 << 20, log=QUIET.log)
+    gateway = MemoryGateway(FakeBackend([]), settings)
+    headers = {"content-type": "application/json"}
+    async with gateway.listening() as url, httpx.AsyncClient() as client:
+        response = await client.post(url + URL, content=b" " * (32 << 20), headers=headers)
+    assert response.status_code == 413
+    assert response.json()["error"]["code"] == "request_too_large"
 
 
 def sdk(url: str) -> openai.AsyncOpenAI:

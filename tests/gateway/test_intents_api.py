@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from semantic_layer import INTENTS
+from semantic_layer import INTENTS, Row
 from tests.fakes.backends import FakeBackend, whole
 from tests.fakes.gateway import MemoryGateway
 
@@ -155,3 +155,35 @@ async def test_unknown_intent_is_named_when_it_is_asked_for(
     response = await client.request(method, "/admin/intents/factuall", json={"threshold": 0.5})
     assert response.status_code == 404
     assert "factual" in response.json()["error"]["message"]
+
+
+UNREADABLE = [Row("factual", 7, b"", is_shut=True), Row("factual", 7, b"\xc1 of another version")]
+
+
+@pytest.mark.parametrize("row", UNREADABLE, ids=["of another key", "of another version"])
+async def test_policy_that_cannot_be_read_is_replaced_only_when_that_is_said(
+    client: httpx.AsyncClient, gateway: MemoryGateway, row: Row
+) -> None:
+    """Neither by PUT nor by DELETE nor with its ETag; the view tells that it is there."""
+    gateway.evidence.intents.take([row])
+    shown = await client.get(ONE)
+    assert (shown.json()["unreadable"], shown.json()["policy"]) == (True, None)
+    seen = {"if-match": shown.headers["etag"]}
+    for method, body in (("PUT", {"threshold": 0.6}), ("DELETE", None)):
+        refused = await client.request(method, ONE, json=body, headers=seen)
+        assert refused.status_code == 409
+        assert refused.json()["error"]["code"] == "policy_unreadable"
+        assert "replace_unreadable=1" in refused.json()["error"]["message"]
+    assert (await client.get(ONE)).headers["etag"] == seen["if-match"]
+    assert (await client.put(f"{ONE}?replace=1", json={"mode": "off"})).status_code == 400
+    await put(client, {"threshold": 0.6}, f"{ONE}?replace_unreadable=1")
+
+
+async def test_policy_taken_back_is_no_obstacle(
+    client: httpx.AsyncClient, gateway: MemoryGateway
+) -> None:
+    """Its row stays, and is empty."""
+    gateway.evidence.intents.take([Row("factual", 7, b"")])
+    assert (await client.get(ONE)).json()["unreadable"] is False
+    gateway.evidence.intents.forget()
+    await put(client, {"threshold": 0.6})

@@ -198,6 +198,27 @@ async def test_failure_is_translated_when_the_engine_gives_up(
     assert caught.value.status == status
 
 
+async def test_sequence_runs_anew_when_the_engine_dies_before_its_first_token(
+    bundled_chat_model: Path, tokenizer: Tokenizer
+) -> None:
+    """Whoever asked sees nothing of it."""
+    died = Failed("r", "killed", "engine_restarted")
+    client = FakeClient(bundled_chat_model, said(tokenizer, "ok"), 8192, first=[died])
+    assert text_of(await ask(local(bundled_chat_model, client))) == "ok"
+    assert client.commands[0] == client.commands[1]
+
+
+async def test_sequence_fails_when_the_engine_dies_after_its_first_token(
+    bundled_chat_model: Path, tokenizer: Tokenizer
+) -> None:
+    """What was said cannot be taken back; the client hears of it."""
+    begun = [*said(tokenizer, "half of it")[:1], Failed("r", "killed", "engine_restarted")]
+    client = FakeClient(bundled_chat_model, said(tokenizer, "ok"), 8192, first=begun)
+    with pytest.raises(BackendError, match="killed"):
+        await ask(local(bundled_chat_model, client))
+    assert len(client.commands) == 1
+
+
 async def test_backend_is_unavailable_when_no_engine_runs(bundled_chat_model: Path) -> None:
     """Without an engine the error says why, and the model is still listed."""
     client = FakeClient(bundled_chat_model)

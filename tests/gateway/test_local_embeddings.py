@@ -8,10 +8,10 @@ from gateway.backends.base import ModelInfo
 from gateway.backends.embeddings import MAX_BYTES_UNDER_WAY, EmbedWork, LocalEmbeddings
 from gateway.errors import ContextTooLong
 from semantic_layer import ThreadedEmbedder
-from semantic_layer.embedding import Embedded
+from semantic_layer.models.embedding import Embedded
 from tests.fakes.embedder import FakeEncoder
 
-LONG = "pebble" * 50  # bytes; a few of them fill the room
+LONG = "pebble" * 20  # bytes; a few of them fill the room
 
 
 class Watched(ThreadedEmbedder):

@@ -1,5 +1,6 @@
 """The local backend over the real engine and the bundled model."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
@@ -43,6 +44,12 @@ class Stack:
             engine.kill()
             async for _ in events:
                 pass
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something was sent to the engine and not answered."""
+        connection = self.client._connection
+        return connection is not None and connection.silent_s > 0
 
     async def num_active_blocks(self) -> int:
         return (await self.client.stats()).blocks_by_state.get("active", 0)
@@ -185,6 +192,23 @@ async def test_engine_comes_back_when_killed_in_mid_answer(stack: Stack) -> None
     answer = await stack.ask("What is the capital of France?", max_tokens=12)
     assert text_of(answer) == "The capital of France is Paris."
     assert (await stack.backend.health()).ok
+
+
+@pytest.mark.parametrize("body", [{}, {"n": 2, "temperature": 1.0}])
+async def test_answer_comes_when_the_engine_is_killed_before_its_first_token(
+    stack: Stack, body: dict[str, Any]
+) -> None:
+    """The next engine answers what the last one had only accepted, every choice of it."""
+    engine = psutil.Process(stack.client.pid)
+    engine.suspend()
+    asking = asyncio.create_task(stack.ask("What is the capital of France?", max_tokens=12, **body))
+    async with asyncio.timeout(60):
+        while not stack.is_waiting:
+            await asyncio.sleep(0.01)
+    engine.kill()
+    events = await asking
+    assert text_of(events)
+    assert len([event for event in events if isinstance(event, Finish)]) == body.get("n", 1)
 
 
 async def test_one_line_says_why_when_there_are_no_weights(tmp_path: Path) -> None:

@@ -45,6 +45,14 @@ def test_outcomes_sum_to_requests_when_all_kinds_are_recorded() -> None:
     assert total(metrics, "strata_ttft_seconds_count", outcome="exact") == 1
 
 
+def test_request_is_counted_and_clocked_alike_when_only_the_cache_was_asked() -> None:
+    """Counts and seconds of an outcome stay equal, whatever the request allowed."""
+    metrics = known()
+    metrics.record(record(usage=None, ttft_s=None))
+    assert total(metrics, "strata_requests_total", outcome="miss") == 1
+    assert total(metrics, "strata_request_seconds_count", outcome="miss") == 1
+
+
 def test_tokens_saved_are_split_when_layers_differ() -> None:
     """Each layer's savings stand alone."""
     metrics = known()

@@ -100,6 +100,8 @@ def test_value_is_taken_when_it_is_at_a_bound(field: str, value: Any) -> None:
     [
         ({"role": "user"}, "messages[1].content"),
         ({"role": "user", "content": None}, "messages[1].content"),
+        ({"role": "user", "content": ""}, "messages[1].content"),
+        ({"role": "tool", "content": "4", "tool_call_id": "c9"}, "messages[1].tool_call_id"),
         ({"role": "user", "content": 5}, "messages[1].content"),
         ({"role": "user", "content": []}, "messages[1].content"),
         ({"role": "user", "content": [{"text": "x"}]}, "messages[1].content[0].type"),
@@ -226,6 +228,12 @@ def test_any_json_in_a_field_is_taken_or_a_bad_request(field: str, value: Any) -
         decode_chat(encoded(**{field: value}))
     except BadRequest as error:
         assert error.param is not None  # noqa: PT017 - both outcomes are right
+
+
+def test_nesting_is_named_when_no_decoder_can_follow_it() -> None:
+    """A client learns that the JSON is valid, and too deep."""
+    with pytest.raises(BadRequest, match="nested too deeply"):
+        decode_chat(b'{"messages":' + b"[" * 50_000 + b"]" * 50_000 + b"}")
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])

@@ -1,5 +1,6 @@
 """What is remembered of recent prompts: the nearest one, bounded, and digests over restarts."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,21 @@ def tokenizer(bundled_chat_model: Path) -> Tokenizer:
     return Tokenizer(bundled_chat_model)
 
 
+def say(text: str) -> list[dict[str, str]]:
+    """Return an answer and the next question."""
+    return [{"role": "assistant", "content": "Hello."}, {"role": "user", "content": text}]
+
+
 def explain(
-    tokenizer: Tokenizer, recent: RecentPrompts, fingerprint: str, num_cached: int = 0
+    tokenizer: Tokenizer,
+    recent: RecentPrompts,
+    fingerprint: str,
+    num_cached: int = 0,
+    more: Sequence[dict[str, str]] = (),
 ) -> Explanation:
-    ids = tokenizer.encode_chat(MESSAGES)
-    prompt = Prompt("", ids, ("system", "user"), digest_turns(MESSAGES))
+    messages = [*MESSAGES, *more]
+    ids = tokenizer.encode_chat(messages)
+    prompt = Prompt("", ids, tuple(m["role"] for m in messages), digest_turns(messages))
     probed = Probed("p", num_cached, {}, 0, [])
     explainer = Explainer(tokenizer, recent, fingerprint, 16)
     return explainer.explain(prompt, A, probed, is_others=False)
@@ -42,7 +53,7 @@ def test_lost_tail_is_named_when_the_whole_prompt_was_seen(tokenizer: Tokenizer)
 @pytest.mark.parametrize(
     ("now", "cause"),
     [
-        ("weights-texts", "never_seen"),
+        ("weights-texts", "cleared"),
         ("weights-other", "template_change"),
         ("other-texts", "model_change"),
         ("other-other", "model_change"),
@@ -51,7 +62,7 @@ def test_lost_tail_is_named_when_the_whole_prompt_was_seen(tokenizer: Tokenizer)
 def test_changed_model_is_named_when_the_prompt_was_seen_before_it(
     tokenizer: Tokenizer, tmp_path: Path, now: str, cause: str
 ) -> None:
-    """Digests saved by one run tell the next that only template, tokenizer or model changed."""
+    """Digests saved by one run tell the next that template, tokenizer or model changed, or none."""
     before = RecentPrompts()
     before.record(A, [1, 2, 3], digest_turns(MESSAGES))
     before.save(tmp_path / "recent", "weights-texts")
@@ -98,3 +109,28 @@ def test_memory_is_bounded_when_prompts_keep_coming() -> None:
     assert kept == list(range(90, 100))
     recent.record(A, [5] * 2000, ())
     assert recent.nearest((A,), [99] * 50) is None
+
+
+@pytest.mark.parametrize(("num_cached", "says"), [(0, "nothing like it"), (16, "goes on")])
+def test_detail_tells_a_first_prompt_from_one_that_goes_on(
+    tokenizer: Tokenizer, num_cached: int, says: str
+) -> None:
+    """With nothing cached there is nothing that the prompt could go on behind."""
+    seen = explain(tokenizer, RecentPrompts(), "f", num_cached=num_cached)
+    assert seen.cause == "never_seen"
+    assert says in seen.detail
+
+
+def test_miss_after_a_restart_is_not_called_new_when_its_first_messages_are_known(
+    tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    """What went with a restart is told from a text that only follows known messages."""
+    before, recent = RecentPrompts(), RecentPrompts()
+    before.record(A, [1], digest_turns(MESSAGES))
+    before.save(tmp_path / "recent", "f")
+    recent.load(tmp_path / "recent")
+    lost = explain(tokenizer, recent, "f", num_cached=16)
+    assert lost.cause == "cleared"
+    assert f"{recent.since:%Y-%m-%d %H:%M}" in lost.detail
+    assert explain(tokenizer, recent, "f", 16, say("more")).cause == "never_seen"
+    assert explain(tokenizer, recent, "f", 0, say("more")).cause == "cleared"

@@ -150,6 +150,23 @@ async def test_replay_tells_what_the_other_threshold_then_does(learner: Learner)
     assert predicted["lost_hits"][0]["score"] < 1.0
 
 
+async def test_repeats_are_one_of_the_changed_when_a_threshold_is_tried(learner: Learner) -> None:
+    """The most frequent first, each with its count; a labelled one tells its verdict apart."""
+    await learner.store("made")
+    for text in (f"{REWORDED}!", REWORDED, REWORDED, REWORDED):
+        await learner.ask(text)
+    replayed = await learner.client.post("/admin/intents/general/replay", json={"threshold": 1.0})
+    lost = replayed.json()["lost_hits"]
+    assert [(one["question"], one["count"]) for one in lost] == [
+        (REWORDED, 3), (f"{REWORDED}!", 1),
+    ]  # fmt: skip
+    assert replayed.json()["num_lost"] == 4
+    await learner.say("right", request_id=lost[0]["request_id"])
+    replayed = await learner.client.post("/admin/intents/general/replay", json={"threshold": 1.0})
+    told = {(one["verdict"], one["count"]) for one in replayed.json()["lost_hits"]}
+    assert told == {(None, 1), (None, 2), ("right", 1)}
+
+
 @pytest.mark.parametrize("said", ['{"threshold": NaN}', '{"threshold": 2}', "{}"])
 async def test_replay_is_refused_when_its_threshold_is_none(learner: Learner, said: str) -> None:
     """Naming the field."""

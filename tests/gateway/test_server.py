@@ -1,20 +1,23 @@
 """The server runner: a real process with a small app, real sockets and real signals."""
 
 import http.client
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
 from gateway.address import CannotListen, free_port, url_of
+from gateway.closing_time import OVERDUE
+from gateway.server import BACKLOG
 
 SCRIPT = """
-import asyncio, sys
+import asyncio, gc, sys
 from contextlib import asynccontextmanager
 from litestar import Litestar, get
 from litestar.response import Stream
@@ -35,6 +38,10 @@ async def count(last):
 async def counting(last: int) -> Stream:
     return Stream(count(last))
 
+@get("/spared")
+async def spared() -> int:
+    return gc.get_freeze_count()
+
 @get("/")
 async def hello() -> str:
     return "hello"
@@ -47,10 +54,16 @@ async def parts(app):
         print("opening", flush=True)
         await asyncio.sleep(60)
     yield
+    if sys.argv[1] == "stuck":
+        await asyncio.Event().wait()
     print("closed", flush=True)
 
-app = Litestar([hello, counting], lifespan=[parts])
-run(app, "127.0.0.1", free_port("127.0.0.1", 0), lambda url: print(url, flush=True))
+app = Litestar([hello, spared, counting], lifespan=[parts])
+drain_s = 0.5 if sys.argv[1] == "hasty" else 60.0
+port = free_port("127.0.0.1", 0)
+closing_s = 0.5 if sys.argv[1] == "stuck" else 60.0
+say = lambda url: print(url, flush=True)
+run(app, "127.0.0.1", port, say, drain_s=drain_s, closing_s=closing_s)
 print("returned", flush=True)
 """
 
@@ -89,6 +102,38 @@ def test_parts_are_closed_and_the_process_ends_well_when_a_stop_signal_comes() -
             assert process.returncode == 0
 
 
+def test_process_ends_and_says_why_when_a_part_does_not_close() -> None:
+    """A part that waits forever holds the process up for a limited time; the log tells where."""
+    with served("stuck") as (process, _):
+        process.send_signal(signal.SIGTERM)
+        out, said = process.communicate(timeout=60)
+        assert out == ""
+        assert process.returncode == OVERDUE
+        assert "not closed after 0.5 s" in said
+        assert "Thread" in said
+
+
+def test_collector_passes_opened_parts_by_when_the_server_is_ready() -> None:
+    """No request waits while what lives as long as the process is looked through for garbage."""
+    with served() as (_, url), connected(url) as connection:
+        connection.request("GET", "/spared")
+        assert int(connection.getresponse().read()) > 10_000
+
+
+def test_new_client_is_answered_when_more_than_a_thousand_connections_idle() -> None:
+    """Who holds connections open and says nothing keeps nobody else out."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2 * BACKLOG:
+        pytest.skip("this system grants too few open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * BACKLOG), hard))
+    with served() as (_, url), ExitStack() as idle:
+        for _ in range(BACKLOG + 100):
+            idle.enter_context(socket.create_connection(("127.0.0.1", port_of(url)), timeout=30))
+        with closing(http.client.HTTPConnection("127.0.0.1", port_of(url), timeout=30)) as other:
+            other.request("GET", "/")
+            assert other.getresponse().read() == b"hello"
+
+
 def test_a_short_answer_is_finished_when_a_stop_signal_comes_meanwhile() -> None:
     """Draining lets what is in flight end."""
     with served() as (process, url), connected(url) as connection:
@@ -102,7 +147,7 @@ def test_a_short_answer_is_finished_when_a_stop_signal_comes_meanwhile() -> None
 
 def test_an_endless_answer_is_cut_when_the_drain_time_is_over() -> None:
     """A client that waits for ever cannot keep the process alive."""
-    with served() as (process, url), connected(url) as connection:
+    with served("hasty") as (process, url), connected(url) as connection:
         connection.request("GET", "/count/100000")
         response = connection.getresponse()
         process.send_signal(signal.SIGTERM)

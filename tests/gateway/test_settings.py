@@ -122,3 +122,28 @@ def test_every_variable_is_accepted_with_its_own_default() -> None:
     defaults = replace(Settings(), models_dir=Path("/cache/strata/models"))
     assert load_settings(None, {**environ, "XDG_CACHE_HOME": "/cache"}) == defaults
     assert "STRATA_REDIS__URL" in listed
+
+
+UPSTREAM = '[[upstreams]]\nname = "a"\nmodels = ["m"]\nbase_url = '
+
+
+@pytest.mark.parametrize(
+    ("environ", "text", "key"),
+    [
+        ({"STRATA_REDIS__URL": "redis://:secret@host:port"}, "", "redis.url"),
+        ({"STRATA_QDRANT__URL": "http://host:99999"}, "", "qdrant.url"),
+        ({"STRATA_TRACES__ENDPOINT": "http://host:p/v1"}, "", "traces.endpoint"),
+        ({}, f'{UPSTREAM}"http://host:p/v1"', "upstreams[0].base_url"),
+        ({}, f'{UPSTREAM}"http://h/v1"\nreplicas = ["http://h:p"]', "upstreams[0].replicas[0].url"),
+    ],
+)
+def test_start_stops_when_a_port_is_none(
+    tmp_path: Path, environ: dict[str, str], text: str, key: str
+) -> None:
+    """The setting is named, and no password is shown."""
+    file = tmp_path / "strata.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match="is not allowed") as caught:
+        load_settings(file, environ)
+    assert str(caught.value).startswith(f"{key}: ")
+    assert "secret" not in str(caught.value)

@@ -93,6 +93,19 @@ def test_savings_are_counted_when_layers_spare_a_model() -> None:
     assert stats.prefix_ttft()["hit"]["count"] == 1
 
 
+def test_nothing_is_clocked_when_only_the_cache_was_asked() -> None:
+    """A miss that nobody generated for counts as a request, and hides no generation's time."""
+    stats = TrafficStats()
+    stats.record(record(outcome="exact", seconds=0.1))
+    stats.record(record(seconds=1.5))
+    for _ in range(9):
+        stats.record(record(seconds=0.01, ttft_s=None, usage=None))
+    shown = stats.snapshot()
+    assert shown["outcomes"] == {"exact": 1, "miss": 10}
+    assert shown["latency_s"]["miss"]["count"] == 1
+    assert shown["time_saved_s"] == pytest.approx(1.4)
+
+
 def test_models_are_bounded_when_clients_invent_names() -> None:
     """Invented names fall together."""
     stats = TrafficStats()

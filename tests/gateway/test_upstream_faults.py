@@ -125,6 +125,20 @@ async def test_refusal_is_put_in_the_envelope_when_it_comes_in_another_shape(
     assert message in error.envelope()["error"]["message"]
 
 
+async def test_envelope_is_whole_when_the_upstream_leaves_fields_out(
+    upstream: FakeUpstream, backend: UpstreamBackend
+) -> None:
+    """What it says stays, its own fields too; what it does not say is null."""
+    upstream.script = lambda call: refusal(500, {"error": {"message": "boom", "trace": 7}, "id": 1})
+    _, error = await received_before(UpstreamStatus, backend)
+    assert error.envelope() == {
+        "error": {
+            "message": "boom", "type": "server_error", "param": None, "code": None, "trace": 7,
+        },
+        "id": 1,
+    }  # fmt: skip
+
+
 async def test_status_is_taken_from_the_error_when_it_opens_the_stream(
     upstream: FakeUpstream, backend: UpstreamBackend
 ) -> None:

@@ -1,4 +1,4 @@
-"""The three packages keep apart, and the rules that say so notice a breach."""
+"""The packages keep apart, and the rules that say so notice a breach."""
 
 import subprocess
 import sys
@@ -8,7 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LINTER = Path(sys.executable).parent / "lint-imports"
-PACKAGES = ("gateway", "semantic_layer", "prefix_layer")
+PACKAGES = ("gateway", "semantic_layer", "prefix_layer", "native_library")
+FOLDERS = ("calibration", "chats", "models", "stores", "text")  # that rules name
 
 
 def lint(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -25,9 +26,9 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A tree with our rules and three packages that keep them."""
+    """A tree with our rules and packages that keep them."""
     (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
-    for package in PACKAGES:
+    for package in (*PACKAGES, *(f"semantic_layer/{folder}" for folder in FOLDERS)):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text("")
         (tmp_path / package / "part.py").write_text("")
@@ -50,6 +51,10 @@ def test_the_rules_are_kept_by_our_packages() -> None:
         ("prefix_layer/part.py", "from gateway import part"),
         ("gateway/part.py", "from semantic_layer.part import x"),
         ("gateway/part.py", "import prefix_layer.part"),
+        ("gateway/part.py", "import native_library"),
+        ("native_library/part.py", "import prefix_layer"),
+        ("semantic_layer/text/part.py", "from semantic_layer.models import part"),
+        ("semantic_layer/calibration/part.py", "from semantic_layer.chats import part"),
     ],
 )
 def test_a_breach_is_noticed_when_a_module_imports_what_it_may_not(

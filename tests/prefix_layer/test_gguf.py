@@ -11,7 +11,7 @@ import transformers as tf
 from torch import Tensor
 
 from prefix_layer.errors import ModelLoadError
-from prefix_layer.lean import LeanLayer
+from prefix_layer.layer_stack import LayerStack
 from prefix_layer.narrow import load_kernel
 from tests.prefix_layer.driving import load_reference, make_engine, next_logits, reference_logits
 
@@ -69,10 +69,11 @@ def test_logits_equal_transformers_when_weights_are_gguf(folder: Path) -> None:
         difference = (next_logits(engine, PROMPT) - expected).abs().max()
         assert difference < 1e-4 * max(1, expected.abs().max())
     if load_kernel() is not None:
-        layer = engine._model.module.model.layers[0]
-        assert isinstance(layer, LeanLayer)
-        assert layer._qkv.narrow is not None
-        assert layer._qkv.narrow.bits == 8
+        stack = engine._model.module.model.layers[0]
+        assert isinstance(stack, LayerStack)
+        (qkv, *_) = stack.layers[0].products
+        assert qkv.narrow is not None
+        assert qkv.narrow.bits == 8
 
 
 def test_load_is_refused_when_several_gguf_files_lie_there(folder: Path) -> None:

@@ -96,6 +96,16 @@ def test_text_is_the_same_when_forced_tokens_are_computed(
     assert text_of(quick) == text_of(slow)
 
 
+def test_seeded_text_is_the_same_when_logprobs_are_asked_for(engine: Engine) -> None:
+    """Forced tokens take a draw each, as they do where the model is asked for them."""
+    for seed in range(8):
+        settings = {"temperature": 1.5, "seed": seed}
+        plain, asked = (
+            one(engine, ask(schema(POINT), **settings, num_logprobs=num)) for num in (None, 1)
+        )
+        assert plain.token_ids == asked.token_ids
+
+
 @pytest.mark.parametrize("settings", [{}, {"kv_tokens": 96}, {"max_batch_tokens": 3}])
 def test_batched_equals_alone_when_some_are_free_and_some_constrained(
     byte_llama: Path, settings: dict[str, int]

@@ -1,6 +1,7 @@
 """Requests that meet in flight: one prefix is computed once, nobody starves, nothing is lost."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,30 @@ def test_no_token_is_lost_or_repeated_when_the_pool_is_tiny(
         else:
             assert answers[name].token_ids == alone
             assert answers[name].finish_reason == "length"
+
+
+def steps_of(engine: Engine, victim: list[int], num_steps: int) -> list[int]:
+    """Return the tokens computed in each step of one tenant's prompt beside another's."""
+    engine.reset()
+    engine.add(greedy("victim", victim, 2, salt=b"victim"))
+    for _ in range(num_steps):
+        engine.step()
+    engine.add(greedy("guesser", PREFIX, 2, salt=b"guesser"))
+    counts, seen = [computed(engine)], False
+    while not seen:
+        seen = any(event.request_id == "guesser" for event in engine.step())
+        counts.append(computed(engine))
+    while engine.has_work:
+        engine.step()
+    return [after - before for before, after in pairwise(counts)]
+
+
+@pytest.mark.parametrize("num_steps", [0, 1, 3, 8])
+def test_guesser_learns_nothing_when_its_prompt_is_another_tenants(
+    engine: Engine, num_steps: int
+) -> None:
+    """Not yet begun, in flight or cached: every step is as beside a prompt of other words."""
+    foreign = [token + 150 for token in PREFIX]
+    expected = steps_of(engine, foreign, num_steps)
+    assert steps_of(engine, PREFIX, num_steps) == expected
+    assert sum(expected) >= len(PREFIX)

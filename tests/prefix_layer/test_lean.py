@@ -11,8 +11,8 @@ from transformers import AutoModelForCausalLM
 
 from prefix_layer import engine_parts
 from prefix_layer import lean as lean_module
-from prefix_layer.lean import LeanLayer
-from prefix_layer.narrow import load_kernel
+from prefix_layer.kv_cache import PagedKVCache
+from prefix_layer.layer_stack import LayerStack
 from tests.prefix_layer.driving import (
     assert_same_text,
     drive,
@@ -23,6 +23,7 @@ from tests.prefix_layer.driving import (
     reference_greedy,
     reference_logits,
 )
+from tests.prefix_layer.kernels import needed_kernel
 
 WIDE = {"hidden_size": 64, "intermediate_size": 96, "head_dim": 16}
 MAKES: dict[str, tuple[type, dict[str, Any]]] = {
@@ -36,8 +37,7 @@ MAKES: dict[str, tuple[type, dict[str, Any]]] = {
 @pytest.fixture(params=MAKES)
 def folder(request: pytest.FixtureRequest, make_tiny: Callable[..., Path]) -> Path:
     """A model whose weights have 16 bits each, as most that are published."""
-    if load_kernel() is None:
-        pytest.skip("no C compiler here")
+    needed_kernel()
     config_class, settings = MAKES[request.param]
     path = make_tiny(config_class, **(WIDE | settings))
     model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16)
@@ -51,7 +51,7 @@ def prompt_of(length: int, seed: int) -> list[int]:
 
 
 def is_lean(engine: Any) -> bool:
-    return isinstance(engine._model.module.model.layers[0], LeanLayer)
+    return isinstance(engine._model.module.model.layers[0], LayerStack)
 
 
 def test_logits_equal_transformers_when_layers_are_lean(folder: Path) -> None:
@@ -77,6 +77,27 @@ def test_text_equals_transformers_when_rows_are_mixed(folder: Path) -> None:
             assert_same_text(reference, prompt, expected, answers[str(i)].token_ids)
 
 
+@pytest.mark.parametrize("precision", ["highest", "high"])
+def test_step_is_the_same_to_the_bit_when_layers_run_in_one_call(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, precision: str
+) -> None:
+    """One call for all layers or one loop at a time, alone, for a few sequences and for many."""
+    engine = make_engine(folder, precision=precision, weights="int8")
+    prompts = [prompt_of(n, n) for n in range(2, 15)]
+
+    def answers() -> dict[str, Any]:
+        asked = [greedy(str(i), p, num_logprobs=5) for i, p in enumerate(prompts)]
+        found = {}
+        for group in (asked[:1], asked[1:4], asked[4:]):
+            engine.reset()
+            found |= drive(engine, group)
+        return found
+
+    in_one = answers()
+    monkeypatch.setattr(PagedKVCache, "rows_alone", lambda *_: None)
+    assert answers() == in_one
+
+
 def test_layers_stay_when_lean_ones_compute_anything_else(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +115,7 @@ def test_text_is_the_same_when_there_is_no_compiler(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the kernel everything runs on torch's operators."""
-    monkeypatch.setattr(engine_parts, "load_kernel", lambda: None)
+    monkeypatch.setattr(engine_parts, "load_kernel", lambda *_: None)
     engine = make_engine(folder)
     assert not is_lean(engine)
     reference, prompt = load_reference(folder), prompt_of(20, 3)

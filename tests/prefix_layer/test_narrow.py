@@ -9,29 +9,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from prefix_layer import narrow
-from prefix_layer.narrow import MAX_ROWS, NarrowKernel, NarrowWeight, Norm, load_kernel
+from prefix_layer import c_library, narrow
+from prefix_layer.c_library import SOURCES, load_library
+from prefix_layer.loops import NarrowWeight, Norm
+from prefix_layer.narrow import MAX_ROWS, NarrowKernel, load_kernel
+from tests.prefix_layer.kernels import needed_kernel, weight_of
 
 
 @pytest.fixture(scope="module")
 def kernel() -> NarrowKernel:
-    loaded = load_kernel()
-    if loaded is None:
-        pytest.skip("no C compiler here")
-    return loaded
-
-
-def weight_of(bits: int, rows: int, columns: int) -> Tensor:
-    """Make a random weight that so many bits can hold."""
-    generator = torch.Generator().manual_seed(bits)
-    if bits > 8:
-        return torch.randn(rows, columns, generator=generator).bfloat16().float()
-    low, high = (0, 15) if bits == 4 else (-127, 127)
-    q = torch.randint(low, high + 1, (rows, columns // 32, 32), generator=generator)
-    q[..., 0], q[..., 1] = low, high
-    scale = torch.rand(rows, columns // 32, 1, generator=generator) + 0.1
-    offset = torch.randn(rows, columns // 32, 1, generator=generator) if bits == 4 else 0
-    return (q * scale + offset).view(rows, columns)
+    return needed_kernel()
 
 
 def packed(kernel: NarrowKernel, bits: int, rows: int, columns: int) -> tuple[Tensor, NarrowWeight]:
@@ -48,7 +35,7 @@ def assert_near(actual: Tensor, expected: Tensor) -> None:
 
 
 @pytest.mark.parametrize("bits", [4, 8, 16])
-@pytest.mark.parametrize("count", range(1, MAX_ROWS + 1))
+@pytest.mark.parametrize("count", [*range(1, 10), 12, 13, 24, MAX_ROWS])
 def test_product_is_exact_when_weights_have_few_bits(
     kernel: NarrowKernel, bits: int, count: int
 ) -> None:
@@ -70,9 +57,10 @@ def test_gate_equals_torch_when_rows_are_large_and_small(kernel: NarrowKernel, b
     both, small = packed(kernel, bits, 64, 64)
     gate, up = both.double().chunk(2)
     for scale in (1e-3, 1.0, 300.0):
-        rows = (torch.randn(3, 64) * scale).double()
+        rows = (torch.randn(14, 64) * scale).double()
         expected = functional.silu(rows @ gate.T) * (rows @ up.T)
-        assert_near(kernel.gated(rows.float(), small), expected)
+        for count in (3, 14):
+            assert_near(kernel.gated(rows[:count].float(), small), expected[:count])
         wide = (rows @ both.double().T).float()
         assert_near(kernel.gate(wide), expected)
 
@@ -161,14 +149,29 @@ def test_positions_equal_torch_when_keys_go_to_slots(kernel: NarrowKernel, count
     assert torch.equal(pool[1][slots], value)
 
 
-def test_kernel_is_none_when_there_is_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_is_none_when_there_is_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without a compiler, or with a broken one, goes on without."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert load_kernel.__wrapped__() is None
+    assert load_library.__wrapped__() is None
     monkeypatch.setattr(shutil, "which", lambda _: "/bin/false")
-    assert load_kernel.__wrapped__() is None
+    assert load_library.__wrapped__() is None
 
 
-def test_source_is_beside_the_module_when_installed() -> None:
-    """The C file travels with the package."""
-    assert Path(narrow.__file__).with_suffix(".c").is_file()
+def test_sources_are_beside_the_module_when_installed() -> None:
+    """The C files travel with the package."""
+    for name in (*SOURCES, "vectors.h"):
+        assert (Path(c_library.__file__).with_name(name)).is_file()
+
+
+def test_products_are_float32_when_the_cpu_has_no_fixed_point(
+    kernel: NarrowKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``high`` is a wish: a CPU without AVX-512 VNNI takes the exact loops."""
+    monkeypatch.setattr(narrow, "fixed_is_there", lambda _: False)
+    wished = load_kernel.__wrapped__("high")
+    weight = weight_of(8, 48, 96)
+    rows, small = torch.randn(5, 96), kernel.pack(weight)
+    assert wished is not None
+    assert small is not None
+    assert wished.max_rows(small) == kernel.max_rows(small)
+    assert torch.equal(wished.linear(rows, small), kernel.linear(rows, small))

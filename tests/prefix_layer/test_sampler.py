@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -63,6 +64,23 @@ def test_smallest_sufficient_set_is_drawn_when_top_p_is_set() -> None:
     assert set(draws(make(temperature=1.0, top_p=just_two - 0.01, seed=3))) == {1, 4}
     assert set(draws(make(temperature=1.0, top_p=just_two + 0.01, seed=3))) == {1, 4, 2}
     assert set(draws(make(temperature=1.0, top_p=0.0, seed=3), 50)) == {1}
+
+
+@pytest.mark.parametrize(("top_k", "top_p"), [(0, 0.9), (40, 1.0), (300, 0.95), (0, 0.99999)])
+@pytest.mark.parametrize("spread", [0.01, 4.0])
+def test_draws_are_those_of_the_whole_vocabulary_when_it_is_large(
+    top_k: int, top_p: float, spread: float
+) -> None:
+    """Sharp or flat, what is drawn is what sorting every token would give."""
+    logits = torch.randn(2000, generator=torch.Generator().manual_seed(7)) * spread
+    sequence = make(temperature=1.0, seed=5, top_k=top_k, top_p=top_p)
+    probs, ids = torch.softmax(logits.double(), -1).sort(descending=True)
+    probs = probs[: top_k or None]
+    kept = max(int((probs.cumsum(0) - probs < top_p * probs.sum()).sum()), 1)
+    uniform = torch.rand(200, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    mass = probs[:kept].cumsum(0)
+    expected = ids[torch.searchsorted(mass, uniform * mass[-1], right=True)].tolist()
+    assert [choose(sequence, logits) for _ in range(200)] == expected
 
 
 def test_same_draws_when_the_seed_is_the_same() -> None:

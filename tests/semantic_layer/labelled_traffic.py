@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from semantic_layer.labels import Label
+from semantic_layer.calibration.labels import Label
 
 Array = npt.NDArray[np.float64]
 SCORER = "s"

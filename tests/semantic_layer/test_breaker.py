@@ -263,3 +263,12 @@ async def test_next_call_probes_when_the_prober_went_away(
     else:
         await fail(guard, 1)
         assert guard.is_open
+
+
+async def test_circuit_opens_when_one_call_fails_for_many() -> None:
+    """Callers who wait for one call count each, so that sharing a call heals nothing later."""
+    clock = Clock()
+    guarded = breaker(clock)
+    with pytest.raises(StoreUnavailable):
+        await guarded.call(fails, num_callers=QUICK.failures)
+    assert guarded.is_open

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from semantic_layer.intent_rules import IntentRule
+from semantic_layer.calibration.thresholds import Thresholds
+from semantic_layer.calibration.trial import Trial
+from semantic_layer.intents.intent_rules import IntentRule
 from semantic_layer.outcome import Hit, Miss
 from semantic_layer.policy import CachePolicy
 from semantic_layer.request import CacheControl
-from semantic_layer.thresholds import Thresholds
-from semantic_layer.trial import Trial
 from tests.fakes.house import ANY, House, layer, query
 
 SEED = "How do I turn on updates?"

@@ -22,6 +22,7 @@ from semantic_layer import (
     open_response_store,
     open_vector_index,
 )
+from tests.semantic_layer.pairs import both_ways
 
 ANY = CacheControl()
 
@@ -98,10 +99,6 @@ async def fresh(embedder: ThreadedEmbedder) -> SemanticCache:
         embedder=embedder,
         scorer=await Scorer.matching(embedder),
     )
-
-
-def both_ways(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [pair for one, other in pairs for pair in ((one, other), (other, one))]
 
 
 ANSWERS = [

@@ -2,14 +2,17 @@
 
 import pytest
 
+from semantic_layer.decision import NO_MODEL
 from semantic_layer.errors import StoreUnavailable
 from semantic_layer.request import CacheControl
-from semantic_layer.response_store import Selector
+from semantic_layer.stores.response_store import Selector
 from tests.fakes.house import ANY, House, layer, query
+from tests.fakes.verifier import FakeVerifier
 
 SEED = "How do I turn on updates?"
 REWORDED = "How can I switch on updates, please?"
 OPPOSITE = "How do I turn off updates?"
+FAR = "What must I press so that updates come by themselves?"
 
 
 @pytest.fixture
@@ -29,6 +32,19 @@ async def test_inspection_tells_and_changes_nothing_when_asked(house: House) -> 
     assert (await house.cache.inspect(query(SEED, temperature=2), ANY)).outcome == "bypass"
     assert house.stages == []
     assert await house.cache.counts() == {"redis": 1, "qdrant": 1}
+
+
+async def test_inspection_asks_no_served_model_when_the_verifier_is_one() -> None:
+    """The candidate stays open, and says why; a look-up asks."""
+    verifier = FakeVerifier({SEED: 0.99})
+    verifier.asks_model = True
+    house = House(verifier=verifier)
+    await house.seed(SEED)
+    found = await house.cache.inspect(query(FAR), ANY)
+    assert found.outcome == "miss"
+    assert found.judgement.candidates[0].reasons[-1].detail == NO_MODEL
+    assert verifier.asked == []
+    assert layer(await house.ask(FAR)) == "semantic"
 
 
 async def test_import_serves_like_a_stored_answer_when_inserted(house: House) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from semantic_layer.canonical import TRANSPORT_ONLY, encode, exact_key, scope_of
-from semantic_layer.conversation import Turn, split
+from semantic_layer.canonical import TRANSPORT_ONLY, _digest, _fields, encode, exact_key, scope_of
+from semantic_layer.chats.conversation import Turn, split
 from semantic_layer.request import CacheControl, CacheQuery
 
 NAMES = st.text(min_size=1, max_size=8)
@@ -20,9 +20,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
     max_leaves=8,
 )
-FIELDS = st.dictionaries(
-    NAMES.filter(lambda name: name not in TRANSPORT_ONLY | {"model", "messages"}), JSON, max_size=4
-)
+SET_ELSEWHERE = TRANSPORT_ONLY | {"model", "messages", "text", "tenant"}  # by `ask` itself
+FIELDS = st.dictionaries(NAMES.filter(lambda name: name not in SET_ELSEWHERE), JSON, max_size=4)
 
 
 def ask(text: Any = "Hi", *, tenant: str = "t", **fields: Any) -> CacheQuery:
@@ -61,7 +60,7 @@ def plain(value: Any) -> Any:
 @given(FIELDS, NAMES, JSON)
 def test_key_changes_when_any_field_changes(fields: dict[str, Any], name: str, value: Any) -> None:
     """Every field that is not transport-only is part of the key, also unknown ones."""
-    if name in TRANSPORT_ONLY | {"model", "messages"}:
+    if name in SET_ELSEWHERE:
         return
     before, after = ask(**fields), ask(**{**fields, name: value})
     if plain(without_nulls(before.request)) != plain(without_nulls(after.request)):
@@ -211,3 +210,14 @@ def test_scope_keeps_images_when_a_query_text_is_given() -> None:
 def test_nothing_varies_when_there_is_no_last_user_text(messages: Any) -> None:
     """Without a last user text a request is for exact repeats only, with a reason."""
     assert isinstance(split(CacheQuery("t", "m", "f", {"messages": messages}), CacheControl()), str)
+
+
+@given(FIELDS, st.sampled_from(["Hi", "Hi" * 5000]))
+@example({"seed": 2**80}, "Hi")
+@example({"note": "\ud800"}, "Hi")
+@example({"scale": 1.0, "other": [1, True, None]}, "Hi")
+def test_key_is_what_it_is_when_it_is_remembered(fields: dict[str, Any], text: str) -> None:
+    """A key that was worked out before, or that cannot be remembered, is the same key."""
+    query = ask(text, **fields)
+    plain = _digest("exact", query, ("b", "a"), _fields(query.request))
+    assert [exact_key(query, ("a", "b", "a")) for _ in range(2)] == [plain, plain]

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from semantic_layer.analysis import analyse
-from semantic_layer.edits import compare
-from semantic_layer.guards import certain_veto, findings, first_veto
+from semantic_layer.comparison.edits import compare
+from semantic_layer.comparison.guards import findings, first_veto, ruling
+from semantic_layer.text.analysis import analyse
 
 ENDINGS = [
     ("Who directed the movie Alien?", "Who directed the movie Aliens?"),
@@ -84,7 +84,7 @@ def test_veto_is_certain_when_one_thing_changed_and_all_else_agrees(
     check: str, one: str, other: str
 ) -> None:
     """Kinds of S03, S05 and S07: named for certain, whichever text was stored first."""
-    reason = certain_veto(compare(analyse(one), analyse(other)))
+    reason = ruling(compare(analyse(one), analyse(other))).veto
     assert reason is not None
     assert (reason.check, reason.verdict) == (check, "veto")
     assert reason.detail
@@ -125,7 +125,7 @@ SAME = [
 @pytest.mark.parametrize(("one", "other"), [texts for p in SAME for texts in (p, p[::-1])])
 def test_no_veto_is_certain_when_the_same_is_said_otherwise(one: str, other: str) -> None:
     """Kinds of S01: rewordings, and amounts in other units or in words, are let through."""
-    assert certain_veto(compare(analyse(one), analyse(other))) is None
+    assert ruling(compare(analyse(one), analyse(other))).veto is None
 
 
 TEXTS = [
@@ -181,7 +181,7 @@ def test_no_veto_is_certain_when_a_long_word_is_misspelt(text: str, data: st.Dat
         "swap": word[:at] + word[at + 1] + word[at] + word[at + 2 :],
     }[slip]
     assert (
-        certain_veto(compare(analyse(text), analyse(" ".join(words)), lambda w: w == word.lower()))
+        ruling(compare(analyse(text), analyse(" ".join(words)), lambda w: w == word.lower())).veto
         is None
     )
 

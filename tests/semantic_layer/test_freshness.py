@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from semantic_layer.intent_rules import IntentRule
+from semantic_layer.intents.intent_rules import IntentRule
 from semantic_layer.outcome import Hit, Miss
 from semantic_layer.policy import CachePolicy
 from semantic_layer.request import CacheControl
-from semantic_layer.response_store import Selector
+from semantic_layer.stores.response_store import Selector
 from tests.fakes.house import House, layer, query
 
 SEED = "How do I turn on updates?"

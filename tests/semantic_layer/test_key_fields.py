@@ -5,10 +5,12 @@ renewed.
 """
 
 import json
+import os
 import types
 from collections.abc import Iterator
 from itertools import islice
 from typing import (
+    IO,
     Annotated,
     Any,
     Literal,
@@ -45,6 +47,7 @@ BASES: dict[str, dict[str, Any]] = {
     "embeddings": {"model": "m", "input": "base"},
 }
 PARAMS = {"chat": Chat, "completions": Text, "embeddings": Embeddings}
+NOT_JSON = {bytes, IO, os.PathLike}  # files, which the SDK reads before it sends them
 DEPTH = 6
 WIDTH = 600  # values tried of one field
 
@@ -64,6 +67,8 @@ def values(hint: Any, depth: int = DEPTH) -> Iterator[Any]:  # noqa: C901 - one 
         yield from structs(hint, depth)
     elif hint in (bool, int, float, str):
         yield from {bool: (True, False), int: (1, 2), float: (0.25, 0.5), str: ("a", "b")}[hint]
+    elif {hint, origin} & NOT_JSON or hasattr(hint, "model_fields"):
+        return
     elif depth == 0 or hint in (object, Any):
         yield from ({"x": 1}, {"x": 2})
     elif origin is not None and issubclass(origin, dict):

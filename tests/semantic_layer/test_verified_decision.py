@@ -4,16 +4,18 @@ import asyncio
 
 import pytest
 
-from semantic_layer.decision import Decision, Found, Judge
+from semantic_layer.chats.histories import Fit
+from semantic_layer.chats.remains import Doubt
+from semantic_layer.decision import Decision, Judge
 from semantic_layer.entry import Entry
-from semantic_layer.histories import Fit
+from semantic_layer.models.scorer import BUNDLED, Scorer
 from semantic_layer.outcome import Hit, Miss, Reason
 from semantic_layer.policy import CachePolicy
-from semantic_layer.remains import Doubt
 from semantic_layer.resources import load_json
-from semantic_layer.scorer import BUNDLED, Scorer
+from semantic_layer.weighing import Found
 from tests.fakes.house import House
 from tests.fakes.verifier import FakeVerifier
+from tests.semantic_layer.entries import entry_of
 
 ASKED = "How do I apply for a refund?"
 FAR = "What must I do to get my money back?"
@@ -22,17 +24,7 @@ SCORER = Scorer.of(load_json(BUNDLED))
 
 
 def entry(text: str) -> Entry:
-    return Entry(
-        entry_id=text,
-        tenant="t",
-        namespace="",
-        model="m",
-        model_fingerprint="f",
-        answer=b"",
-        created_at=0,
-        expires_at=1,
-        text=text,
-    )
+    return entry_of(text, text)
 
 
 async def decide(verifier: FakeVerifier, *texts: str, threshold: float = 0.9) -> Decision:
@@ -140,7 +132,7 @@ async def test_long_text_is_refused_when_it_does_not_fit_the_verifier() -> None:
 
 def in_other_words(*, refers: bool = True) -> Fit:
     """Make the fit of two histories that say one thing in other words."""
-    doubt = Doubt("I ordered a kettle", "I bought a kettle", False, "ordered / bought")
+    doubt = Doubt("user", "I ordered a kettle", "I bought a kettle", False, "ordered / bought")
     return Fit(1.0, Reason("history", "pass"), (ASKED, ASKED), (), (doubt,), refers)
 
 
@@ -162,3 +154,23 @@ async def test_history_in_other_words_is_a_miss_when_there_is_no_verifier() -> N
     decision = await Judge(SCORER).decide(ASKED, 0.9, found)
     assert decision.entry is None
     assert "no verifier" in decision.judgement.reasons[-1].detail
+
+
+async def test_open_finding_costs_score_when_the_verifier_is_asked() -> None:
+    """Where little else agrees a verifier may overrule a guard, if it is surer than else."""
+    asked = "how can i pay 4 my ticket on the train when the machine is broken"
+    stored = "Is there a way of buying tickets on board if the machine has failed?"
+    for said, is_served in ((0.93, False), (0.98, True)):
+        judge = Judge(SCORER, verifier=FakeVerifier({stored: said}))
+        decision = await judge.decide(asked, 0.9, [Found(0.95, entry(stored))])
+        assert (decision.entry is not None) is is_served
+        assert any(r.check == "numbers" and r.verdict == "pass" for r in decision.judgement.reasons)
+
+
+async def test_open_finding_is_a_veto_when_there_is_no_verifier() -> None:
+    """Nothing else can tell whether it means anything."""
+    asked = "how can i pay 4 my ticket on the train when the machine is broken"
+    stored = "Is there a way of buying tickets on board if the machine has failed?"
+    decision = await Judge(SCORER).decide(asked, 0.1, [Found(0.99, entry(stored))])
+    assert decision.entry is None
+    assert decision.judgement.reasons[-1].check == "numbers"

@@ -70,7 +70,7 @@ class UpstreamEmbedder:
         for text in texts:
             num_tokens = len(text.encode("utf-8", "surrogatepass")) // BYTES_A_TOKEN
             if num_tokens > self.window_tokens:
-                raise TextTooLong(num_tokens, self.window_tokens)
+                raise TextTooLong(f"{num_tokens} tokens", self.window_tokens)
         rows = [asyncio.shield(self._vector(text)) for text in texts]
         if not rows:
             return np.zeros((0, self.dim), np.float32)
@@ -142,7 +142,7 @@ class UpstreamEmbedder:
         except UpstreamStatus as error:
             if error.status in TOO_LARGE:
                 longest = max(len(text) for text in batch) // BYTES_A_TOKEN
-                raise TextTooLong(longest, self.window_tokens) from error
+                raise TextTooLong(f"{longest} tokens", self.window_tokens) from error
             raise EmbedderFailed(_said(error)) from error
         except (BackendError, BadRequest) as error:
             raise EmbedderFailed(error.message) from error

@@ -55,7 +55,8 @@ _TIMES = ("TTFT hit ms", "TTFT miss ms", "evictions")
     type=click.FloatRange(min=0, min_open=True),
     default=50.0,
     show_default=True,
-    help="Seconds in all, in equal parts; what a scenario has left by then is cut.",
+    help="Seconds to send in, in equal parts, once the model is loaded; what a scenario has left "
+    "by then is cut.",
 )
 @json_option
 def scenarios(
@@ -71,7 +72,7 @@ def scenarios(
     """Run workloads against the local model and show hit share, TTFT and evictions of each.
 
     Beside the hit share stand what the same prompts would allow a cache without bounds, and what
-    they would allow once mended; then the three mends that pay most. NAMES picks some of them.
+    they would allow once mended; then the mends that pay most, three at most. NAMES picks some.
 
     Starts an engine of its own, as the settings say, with an empty cache before each scenario.
     TTFTs are medians; a request that finds half its prompt cached is a hit.
@@ -142,13 +143,18 @@ def _show(outcomes: dict[str, Outcome]) -> None:
 
 def _show_mends(outcomes: dict[str, Outcome]) -> None:
     found = best((mend for outcome in outcomes.values() for mend in outcome.mends), BEST_MENDS)
-    if not found:
-        click.echo("\nnothing to mend: every prompt shares what it can")
-        return
-    click.echo("\nmends that pay most:")
+    cut = ", ".join(name for name, outcome in outcomes.items() if outcome.cut)
+    if found:
+        click.echo("\nmends that pay most:")
     for mend in found:
         where = [n for n, o in outcomes.items() if any(m.cause == mend.cause for m in o.mends)]
         click.echo(f"  {mend.tokens} tokens  {mend.cause} ({', '.join(where)}): {mend.mend}")
+    if cut:
+        click.echo(f"\nnot judged in full, cut by the time limit (raise --limit): {cut}")
+    elif not found:
+        click.echo("\nnothing to mend: every prompt shares what it can")
+    elif len(found) < BEST_MENDS:
+        click.echo("  there is no other to mend")
 
 
 def _milliseconds(seconds: float | None) -> str:

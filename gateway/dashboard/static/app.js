@@ -1,4 +1,6 @@
 // The pages' behaviour: theme, local times, live parts, calls of the admin API, fragments.
+import { edit, editsIn, keepEdits, makeKeptEdits, settle, takenDown } from "./edits.js";
+
 const said = document.getElementById("said");
 const token = document.querySelector('meta[name="strata-token"]')?.content;
 let quietAt = 0;
@@ -17,24 +19,48 @@ export async function call(method, url, body, headers = {}) {
   if (token) sent["x-strata-csrf"] = token;
   if (body !== undefined) sent["content-type"] = "application/json";
   const response = await fetch(url, { method, headers: sent, body: body === undefined ? undefined : JSON.stringify(body) });
+  if (response.status === 401 && token) signInAgain();
   const answer = await response.json().catch(() => ({}));
+  if (answer.error?.code === "csrf_failed") loadAgain();
   if (!response.ok) throw new Error(answer.error?.message ?? `${document.body.dataset.failed} (${response.status})`);
   return answer;
 }
 
-/** Fetch a page of ours as a document; an expired session leads to the sign-in. */
+/** Put what the API said in the page's language; what it does not know stays in English. */
+export async function translated(text) {
+  if (!text || document.documentElement.lang === "en") return text;
+  const answer = await call("POST", "/dashboard/said", { text }).catch(() => ({ text }));
+  return answer.text;
+}
+
+/** Ask for the key again where the session has ended, and come back with what was being edited. */
+function signInAgain() {
+  keepEdits();
+  const next = location.pathname + location.search;
+  location.assign(`/dashboard/login?${new URLSearchParams({ next })}`);
+}
+
+/** Load the page anew, with what was being edited: another tab has opened another session. */
+function loadAgain() {
+  keepEdits();
+  location.reload();
+}
+
+/** Fetch a page of ours as a document; an ended session leads to the sign-in. */
 async function fetchPage(url) {
   const response = await fetch(url, { headers: { accept: "text/html" } });
-  if (response.redirected && new URL(response.url).pathname.endsWith("/login")) location.assign(response.url);
+  if (response.redirected && new URL(response.url).pathname.endsWith("/login")) signInAgain();
   return new DOMParser().parseFromString(await response.text(), "text/html");
 }
 
-/** Replace the parts of this page that have changed; what the reader has open stays open. */
-export async function refresh(url = location.href) {
-  const fresh = await fetchPage(url);
+const inUse = (part) => part.contains(document.activeElement);
+
+/** Replace the parts of this page that have changed; what the reader has open or edits stays. */
+export async function refresh(isLeft = inUse) {
+  const fresh = await fetchPage(location.href);
   for (const part of document.querySelectorAll("[data-part]")) {
     const next = fresh.getElementById(part.id);
-    if (next && !part.contains(document.activeElement)) replace(part, next);
+    if (next && !isLeft(part)) replace(part, next);
   }
 }
 
@@ -43,7 +69,13 @@ function replace(part, next) {
   const node = document.importNode(next, true);
   [...node.querySelectorAll("details")].forEach((each, at) => { each.open = open[at] ?? each.open; });
   localise(node);
-  if (node.outerHTML !== part.outerHTML) part.replaceWith(node);
+  if (node.outerHTML === part.outerHTML) return;
+  const edits = editsIn(part);
+  const used = inUse(part) ? document.activeElement.id : "";
+  part.replaceWith(node);
+  settle(node);
+  edit(edits);
+  if (used) document.getElementById(used)?.focus();
 }
 
 function localise(root) {
@@ -93,12 +125,14 @@ export function fieldsOf(form) {
   return fields;
 }
 
-/** Refresh all parts, the one in use too; the focus stays where it was. */
-export async function renewed() {
-  const used = document.activeElement?.id;
-  document.activeElement?.blur();
-  await refresh();
-  if (used) document.getElementById(used)?.focus();
+/** Read what a form sends: a field with data-with="NAME=VALUE" goes only with that other field. */
+function sentBy(form) {
+  const fields = fieldsOf(form);
+  for (const input of form.querySelectorAll("[data-with]")) {
+    const [other, value] = input.dataset.with.split("=");
+    if (fields[other] !== value) delete fields[input.name];
+  }
+  return fields;
 }
 
 async function submitted(form) {
@@ -108,17 +142,20 @@ async function submitted(form) {
   if (alert) alert.textContent = "";
   form.setAttribute("aria-busy", "true");
   try {
-    const fields = fieldsOf(form);
+    const fields = sentBy(form);
+    const settleSent = takenDown(form);
     const inQuery = method === "DELETE" || method === "GET";
     const query = inQuery && Object.keys(fields).length ? `?${new URLSearchParams(fields)}` : "";
     const answer = await call(method, api + query, inQuery ? undefined : fields, ifMatch ? { "if-match": ifMatch } : {});
     form.dispatchEvent(new CustomEvent("strata:done", { bubbles: true, detail: answer }));
     if (then) return location.assign(then);
-    await renewed();
+    settleSent();
+    await refresh(() => false);
     say(done ?? document.body.dataset.done);
   } catch (error) {
-    if (alert) alert.textContent = error.message;
-    say(error.message, "bad");
+    const told = await translated(error.message);
+    if (alert) alert.textContent = told;
+    say(told, "bad");
   } finally {
     form.removeAttribute("aria-busy");
   }
@@ -143,6 +180,8 @@ document.addEventListener("input", (event) => {
   if (form?.dataset.preview) preview(form);
 });
 
+document.querySelector(".tools a[hreflang]")?.addEventListener("click", keepEdits);
+
 document.getElementById("theme")?.addEventListener("click", () => {
   const root = document.documentElement;
   const dark = root.dataset.theme === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches : root.dataset.theme === "dark";
@@ -163,4 +202,6 @@ if (live) {
   document.addEventListener("visibilitychange", tick);
 }
 localise(document);
+settle(document);
+document.addEventListener("DOMContentLoaded", makeKeptEdits); // behind the page's own module
 for (const place of document.querySelectorAll("[data-fragment]")) load(place, place.dataset.fragment);

@@ -1,5 +1,5 @@
 // The cache page: what would be removed is counted while the fields are filled in.
-import { call, fieldsOf } from "/dashboard/static/app.js";
+import { call, fieldsOf, translated } from "/dashboard/static/app.js";
 
 const form = document.getElementById("invalidate");
 const would = document.getElementById("would");
@@ -19,7 +19,8 @@ async function count() {
     form.dataset.confirm = form.dataset.question.replace("{n}", answer.deleted);
     button.disabled = answer.deleted === 0;
   } catch (error) {
-    if (order === asked) would.textContent = error.message;
+    const told = await translated(error.message);
+    if (order === asked) would.textContent = told;
   }
 }
 

@@ -1,5 +1,5 @@
 // The prefixes page: a request is explained, pinned or unpinned by the admin API; answers are shown as text.
-import { call, refresh, say } from "/dashboard/static/app.js";
+import { call, refresh, say, translated } from "/dashboard/static/app.js";
 
 const form = document.getElementById("ask");
 const found = document.getElementById("found");
@@ -17,10 +17,10 @@ function tokens(cached, all) {
   show("tokens", text.replace("{cached}", cached).replace("{all}", all).replace("{computed}", all - cached));
 }
 
-function showExplanation(answer) {
+async function showExplanation(answer) {
   const parted = answer.first_divergence;
   show("cause", nameOf(answer.cause));
-  show("detail", answer.detail);
+  show("detail", await translated(answer.detail));
   tokens(answer.cached_tokens, answer.prompt_tokens);
   found.querySelector("[data-when]").hidden = !parted;
   show("before", parted?.text_before ?? "");
@@ -41,7 +41,7 @@ async function act(action) {
   const tenant = form.elements.tenant.value ? { tenant: form.elements.tenant.value } : {};
   const request = JSON.parse(form.elements.request.value);
   if (action === "explain") {
-    showExplanation(await call("POST", "/admin/prefix/explain", { request, ...tenant }));
+    await showExplanation(await call("POST", "/admin/prefix/explain", { request, ...tenant }));
   } else {
     const pin = action === "pin";
     showWarmed(await call("POST", "/admin/prefix/warm", { requests: [request], pin, ...tenant }), pin ? "warmed" : "unpinned");
@@ -58,8 +58,8 @@ form?.addEventListener("submit", async (event) => {
   try {
     await act(event.submitter?.value || "explain");
   } catch (error) {
-    alert.textContent = error.message;
-    say(error.message, "bad");
+    alert.textContent = await translated(error.message);
+    say(alert.textContent, "bad");
   } finally {
     form.removeAttribute("aria-busy");
   }

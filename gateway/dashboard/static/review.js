@@ -1,5 +1,5 @@
 // Judging pairs: r, w and s, or the buttons; the next pair is there at once, the verdict goes out beside it.
-import { call, say } from "./app.js";
+import { call, say, translated } from "./app.js";
 
 const queue = document.getElementById("queue");
 const verdictOf = { r: "right", w: "wrong", s: "skip" };
@@ -30,7 +30,7 @@ async function judge(pair, verdict) {
   } catch (error) {
     queue.prepend(pair);
     for (const other of queue.children) other.hidden = other !== pair;
-    say(error.message, "bad");
+    say(await translated(error.message), "bad");
   } finally {
     underway -= 1;
     if (!underway && !current() && judged) location.reload();

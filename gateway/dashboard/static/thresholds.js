@@ -6,20 +6,11 @@ function follow(value) {
   for (const end of ["x1", "x2"]) mark?.setAttribute(end, String(100 * value));
 }
 
-
 document.addEventListener("input", ({ target }) => {
   if (target.id === "slide") id("threshold").value = Number(target.value).toFixed(3);
   if (target.id === "threshold" && target.value !== "" && target.validity.valid) id("slide").value = target.value;
   if (target.id === "slide" || target.id === "threshold") {
-    id("mode").value = "manual";
+    if (id("threshold").value !== "") id("mode").value = "manual";
     follow(Number(id("slide").value));
   }
-}, { capture: true });
-
-// A policy that is not manual takes no threshold: the field is left out of what is sent.
-document.addEventListener("submit", ({ target }) => {
-  if (target.id !== "tune") return;
-  const field = id("threshold");
-  field.disabled = id("mode").value !== "manual";
-  queueMicrotask(() => { field.disabled = false; });
 }, { capture: true });

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from gateway.backends.upstream import ReplicaView
 from gateway.doctor.figures import counted, percent
-from gateway.doctor.finding import Finding, Severity
+from gateway.doctor.finding import Finding, Severity, finding
 from gateway.doctor.snapshot import Snapshot
+from gateway.said import Joined, Said, Saying, say
 
 CHECK = "backends"
 FAILED_SHARE = 0.05
@@ -26,17 +27,22 @@ def _local(seen: Snapshot) -> Iterator[Finding]:
     if part is not None and part.state == "down":
         yield _finding(
             "error",
-            "The local model is down",
-            part.detail or "its process does not answer",
-            "see the log; a model that does not fit needs a smaller local.kv_tokens or local.model",
+            say("The local model is down"),
+            part.detail or say("its process does not answer"),
+            say(
+                "see the log; a model that does not fit needs a smaller local.kv_tokens or "
+                "local.model"
+            ),
         )
     elif seen.engine is not None and seen.engine.restarts:
         yield _finding(
             "warning",
-            "The local model's process died",
-            f"restarted {counted(seen.engine.restarts, 'time')} since the start; its cached "
-            "prompts were lost",
-            "see the log for why; out of memory: lower local.kv_tokens or local.max_sequences",
+            say("The local model's process died"),
+            say(
+                "restarted {times} since the start; its cached prompts were lost",
+                times=counted(seen.engine.restarts, "time"),
+            ),
+            say("see the log for why; out of memory: lower local.kv_tokens or local.max_sequences"),
         )
 
 
@@ -48,10 +54,12 @@ def _replicas(seen: Snapshot) -> Iterator[Finding]:
         is_all = len(away) == len(replicas)
         yield _finding(
             "error" if is_all else "warning",
-            f"Upstream {name} is down" if is_all else f"Replicas of {name} are down",
-            "; ".join(f"{one.url}: {one.detail or one.state}" for one in away),
-            "bring them back: they are probed and found by themselves; meanwhile "
-            'fallbacks = {"*" = ["MODEL"]} in its [[upstreams]] table lets another answer',
+            say("Upstream {name} is down" if is_all else "Replicas of {name} are down", name=name),
+            Joined([say("{url}: {state}", url=one.url, state=_state(one)) for one in away]),
+            say(
+                "bring them back: they are probed and found by themselves; meanwhile "
+                'fallbacks = {"*" = ["MODEL"]} in its [[upstreams]] table lets another answer'
+            ),
         )
 
 
@@ -66,28 +74,42 @@ def _answers(seen: Snapshot) -> Iterator[Finding]:
         total = sum(answers.values())
         if total < LEAST_REQUESTS or sum(failed.values()) < FAILED_SHARE * total:
             continue
-        kinds = ", ".join(f"{status} {number:.0f} times" for status, number in failed.items())
+        kinds = [
+            say("{status} {times}", status=status, times=counted(number, "time"))
+            for status, number in failed.items()
+        ]
         yield _finding(
             "warning",
-            f"Upstream {name} fails often",
-            f"{percent(sum(failed.values()) / total)} of {total:,.0f} tries: {kinds}",
+            say("Upstream {name} fails often", name=name),
+            say(
+                "{share} of {total} tries: {kinds}",
+                share=percent(sum(failed.values()) / total),
+                total=f"{total:,.0f}",
+                kinds=Joined(kinds, ", "),
+            ),
             _mend(name, failed),
         )
 
 
-def _mend(name: str, failed: dict[str, float]) -> str:
+def _mend(name: str, failed: dict[str, float]) -> Said:
     worst = max(failed, key=lambda status: failed[status])
     match worst:
         case "429":
-            return f"add replicas to upstream {name}, or hold tenants to rates: `strata keys limit`"
+            return say(
+                "add replicas to upstream {name}, or hold tenants to rates: `strata keys limit`",
+                name=name,
+            )
         case "401" | "403":
-            return f"look at the key that api_key_env of upstream {name} names"
+            return say("look at the key that api_key_env of upstream {name} names", name=name)
         case "timeout":
-            return f"raise timeout_s of upstream {name}, or add replicas"
+            return say("raise timeout_s of upstream {name}, or add replicas", name=name)
         case "unreachable":
-            return f"look at base_url and replicas of upstream {name}"
+            return say("look at base_url and replicas of upstream {name}", name=name)
         case _:
-            return f"look at the log of upstream {name}; retries and fallbacks hide some of it"
+            return say(
+                "look at the log of upstream {name}; retries and fallbacks hide some of it",
+                name=name,
+            )
 
 
 def _is_failure(status: str) -> bool:
@@ -100,29 +122,40 @@ def _fallbacks(seen: Snapshot) -> Iterator[Finding]:
     for (asked, used), number in seen.counters.by("upstream_fallbacks").items():
         yield _finding(
             "notice",
-            f"{used} answered in place of {asked}",
-            f"{counted(number, 'answer')} since the start; they are not cached",
-            f"GET /admin/upstreams shows what ails the upstream of {asked}",
+            say("{used} answered in place of {asked}", used=used, asked=asked),
+            say(
+                "{answers} since the start; they are not cached", answers=counted(number, "answer")
+            ),
+            say("GET /admin/upstreams shows what ails the upstream of {asked}", asked=asked),
         )
 
 
 def _all_well(seen: Snapshot) -> Finding:
-    looked_at = [f"local model {seen.engine.model}"] if seen.engine is not None else []
+    looked_at = [say("local model {name}", name=seen.engine.model)] if seen.engine else []
     looked_at += [
-        f"{name}: {_ready(replicas)} of {len(replicas)} replicas ready"
+        say(
+            "{name}: {ready} of {all} replicas ready",
+            name=name,
+            ready=str(_ready(replicas)),
+            all=str(len(replicas)),
+        )
         for name, replicas in seen.replicas.items()
     ]
-    return Finding(
-        check=CHECK,
-        severity="ok",
-        title="What generates answers does so",
-        evidence="; ".join(looked_at) or "none is set: hits only",
+    return finding(
+        CHECK,
+        "ok",
+        say("What generates answers does so"),
+        Joined(looked_at) if looked_at else say("none is set: hits only"),
     )
+
+
+def _state(replica: ReplicaView) -> Saying:
+    return replica.detail or Said(replica.state)
 
 
 def _ready(replicas: Sequence[ReplicaView]) -> int:
     return sum(one.state == "ready" for one in replicas)
 
 
-def _finding(severity: Severity, title: str, evidence: str, mend: str) -> Finding:
-    return Finding(check=CHECK, severity=severity, title=title, evidence=evidence, mend=mend)
+def _finding(severity: Severity, title: Said, evidence: Saying, mend: Saying) -> Finding:
+    return finding(CHECK, severity, title, evidence, mend)

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from gateway.doctor.finding import Finding, Severity
+from gateway.doctor.finding import Finding, Severity, finding
 from gateway.doctor.snapshot import Snapshot
+from gateway.said import Said, Saying, say
 
 CHECK = "settings"
 
@@ -13,11 +14,11 @@ def check_settings(seen: Snapshot) -> list[Finding]:
     rules = (_lifetimes, _no_budget, _no_learning, _records)
     found = [finding for rule in rules for finding in rule(seen)]
     return found or [
-        Finding(
-            check=CHECK,
-            severity="ok",
-            title="No setting fights another",
-            evidence="lifetimes, learning and records looked at",
+        finding(
+            CHECK,
+            "ok",
+            say("No setting fights another"),
+            say("lifetimes, learning and records looked at"),
         )
     ]
 
@@ -28,11 +29,17 @@ def _lifetimes(seen: Snapshot) -> Iterator[Finding]:
     if cache.stale_while_revalidate_s > 7 * cache.ttl_s:
         yield _finding(
             "warning",
-            "Answers are stale for most of the time they are kept",
-            f"cache.ttl_s is {cache.ttl_s:g}, cache.stale_while_revalidate_s "
-            f"{cache.stale_while_revalidate_s:g}: most exact repeats may get an answer past its "
-            "time",
-            f"raise cache.ttl_s, or set cache.stale_while_revalidate_s to {cache.ttl_s:g} or less",
+            say("Answers are stale for most of the time they are kept"),
+            say(
+                "cache.ttl_s is {ttl_s}, cache.stale_while_revalidate_s {stale_s}: most exact "
+                "repeats may get an answer past its time",
+                ttl_s=f"{cache.ttl_s:g}",
+                stale_s=f"{cache.stale_while_revalidate_s:g}",
+            ),
+            say(
+                "raise cache.ttl_s, or set cache.stale_while_revalidate_s to {ttl_s} or less",
+                ttl_s=f"{cache.ttl_s:g}",
+            ),
         )
 
 
@@ -42,9 +49,11 @@ def _no_budget(seen: Snapshot) -> Iterator[Finding]:
     if semantic.enabled and semantic.wrong_hit_budget == 0:
         yield _finding(
             "notice",
-            "Only equal texts are semantic hits",
-            "semantic.wrong_hit_budget is 0: no wrong answer is allowed, so no other words are",
-            "set semantic.wrong_hit_budget to 0.01",
+            say("Only equal texts are semantic hits"),
+            say(
+                "semantic.wrong_hit_budget is 0: no wrong answer is allowed, so no other words are"
+            ),
+            say("set semantic.wrong_hit_budget to 0.01"),
         )
 
 
@@ -57,12 +66,18 @@ def _no_learning(seen: Snapshot) -> Iterator[Finding]:
     if semantic.enabled and is_off:
         yield _finding(
             "warning" if hits else "notice",
-            "Nothing is learnt from the traffic",
-            f"semantic.shadow_share is {semantic.shadow_share:g}, semantic.gray_share "
-            f"{semantic.gray_share:g}, semantic.max_evidence_per_minute "
-            f"{semantic.max_evidence_per_minute}",
-            "set semantic.gray_share to 1 (it costs no generations), semantic.shadow_share to "
-            "0.05 and semantic.max_evidence_per_minute to 30",
+            say("Nothing is learnt from the traffic"),
+            say(
+                "semantic.shadow_share is {shadow}, semantic.gray_share {gray}, "
+                "semantic.max_evidence_per_minute {most}",
+                shadow=f"{semantic.shadow_share:g}",
+                gray=f"{semantic.gray_share:g}",
+                most=str(semantic.max_evidence_per_minute),
+            ),
+            say(
+                "set semantic.gray_share to 1 (it costs no generations), semantic.shadow_share to "
+                "0.05 and semantic.max_evidence_per_minute to 30"
+            ),
         )
 
 
@@ -72,11 +87,11 @@ def _records(seen: Snapshot) -> Iterator[Finding]:
     if requests.kept == 0:
         yield _finding(
             "notice",
-            "No requests are recorded",
-            "requests.kept is 0: no review, no replay, and half of these checks see nothing",
-            "set requests.kept to 10000 (and requests.texts to off, if words may not be kept)",
+            say("No requests are recorded"),
+            say("requests.kept is 0: no review, no replay, and half of these checks see nothing"),
+            say("set requests.kept to 10000 (and requests.texts to off, if words may not be kept)"),
         )
 
 
-def _finding(severity: Severity, title: str, evidence: str, mend: str) -> Finding:
-    return Finding(check=CHECK, severity=severity, title=title, evidence=evidence, mend=mend)
+def _finding(severity: Severity, title: Said, evidence: Saying, mend: Saying) -> Finding:
+    return finding(CHECK, severity, title, evidence, mend)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from gateway.doctor.figures import counted, percent, span
-from gateway.doctor.finding import Finding, Severity
+from gateway.doctor.finding import Finding, Severity, finding
 from gateway.doctor.snapshot import Snapshot
+from gateway.said import Joined, Said, Saying, say
 
 CHECK = "lifetimes"
 LEAST_REPEATS = 10
@@ -34,11 +35,19 @@ def _expired(seen: Snapshot) -> Iterator[Finding]:
         wanted_s = soon[int(_COVERED * (len(soon) - 1))]
         yield _finding(
             "warning",
-            f"Answers of {intent} are asked for again after they expired",
-            f"{counted(len(soon), 'repeat')} of {counted(looked_up, 'request')} came too late, "
-            f"nine in ten within {span(wanted_s)}",
-            f'PUT /admin/intents/{intent} {{"ttl": {_rounded(wanted_s)}}} if an answer is still '
-            "right by then, or set cache.stale_while_revalidate_s",
+            say("Answers of {intent} are asked for again after they expired", intent=intent),
+            say(
+                "{repeats} of {requests} came too late, nine in ten within {time}",
+                repeats=counted(len(soon), "repeat"),
+                requests=counted(looked_up, "request"),
+                time=span(wanted_s),
+            ),
+            say(
+                'PUT /admin/intents/{intent} {{"ttl": {ttl}}} if an answer is still right by then, '
+                "or set cache.stale_while_revalidate_s",
+                intent=intent,
+                ttl=str(_rounded(wanted_s)),
+            ),
         )
 
 
@@ -49,17 +58,28 @@ def _gone(seen: Snapshot) -> Iterator[Finding]:
         return
     removed = seen.counters.by("entries_removed")
     went = [f"{number:.0f} {reason[0]}" for reason, number in removed.items()]
-    private = seen.counters.sum("private_answers")
-    known = f"removed: {', '.join(went) or 'none'}; held back as private: {private:.0f}"
-    often = repeats.often[0] if repeats.often and seen.shows_words else None
-    asked = f"; most often {often.misses} times {often.question[:60]!r}" if often else ""
+    said: list[Saying] = [
+        say(
+            "{repeats} of {requests} missed before their answer's time was over (removed: "
+            "{removed}; held back as private: {private})",
+            repeats=counted(repeats.gone, "repeat"),
+            requests=counted(looked_up, "request"),
+            removed=Joined(went, ", ") if went else say("none"),
+            private=f"{seen.counters.sum('private_answers'):.0f}",
+        )
+    ]
+    if repeats.often and seen.shows_words:
+        often = repeats.often[0]
+        times, question = counted(often.misses, "time"), repr(often.question[:60])
+        said.append(say("most often {times} {question}", times=times, question=question))
     yield _finding(
         "notice",
-        "The same requests miss though they were answered before",
-        f"{counted(repeats.gone, 'repeat')} of {counted(looked_up, 'request')} missed before their "
-        f"answer's time was over ({known}){asked}",
-        "look at one in GET /admin/requests: was it sent with no-cache or a short x-strata-ttl, "
-        "invalidated, or private (cache.private)?",
+        say("The same requests miss though they were answered before"),
+        Joined(said),
+        say(
+            "look at one in GET /admin/requests: was it sent with no-cache or a short "
+            "x-strata-ttl, invalidated, or private (cache.private)?"
+        ),
     )
 
 
@@ -73,11 +93,18 @@ def _unused(seen: Snapshot) -> Iterator[Finding]:
             continue
         yield _finding(
             "notice",
-            f"Answers of {intent} are kept and never used",
-            f"{percent(unused / died)} of the {counted(died, 'answer')} whose time ran out never "
-            "served, and none was asked for later",
-            f"keep them for less: PUT /admin/intents/{intent} with a smaller ttl, or a table "
-            f'[[semantic.intents]] with name = "{intent}" and cacheable = false',
+            say("Answers of {intent} are kept and never used", intent=intent),
+            say(
+                "{share} of the {answers} whose time ran out never served, and none was asked for "
+                "later",
+                share=percent(unused / died),
+                answers=counted(died, "answer"),
+            ),
+            say(
+                "keep them for less: PUT /admin/intents/{intent} with a smaller ttl, or a table "
+                '[[semantic.intents]] with name = "{intent}" and cacheable = false',
+                intent=intent,
+            ),
         )
 
 
@@ -88,9 +115,16 @@ def _stale(seen: Snapshot) -> Iterator[Finding]:
         return
     yield _finding(
         "warning",
-        "Most exact hits are past their time",
-        f"{refreshed:.0f} of {counted(exact, 'exact hit')} set off a new answer",
-        f"raise cache.ttl_s (now {seen.settings.cache.ttl_s:g}) to the time an answer is right for",
+        say("Most exact hits are past their time"),
+        say(
+            "{refreshed} of {hits} set off a new answer",
+            refreshed=f"{refreshed:.0f}",
+            hits=counted(exact, "exact hit"),
+        ),
+        say(
+            "raise cache.ttl_s (now {ttl_s}) to the time an answer is right for",
+            ttl_s=f"{seen.settings.cache.ttl_s:g}",
+        ),
     )
 
 
@@ -100,22 +134,31 @@ def _refreshes(seen: Snapshot) -> Iterator[Finding]:
     if failed:
         yield _finding(
             "warning",
-            "Stale answers could not be made anew",
-            f"{failed:.0f} of {seen.counters.sum('refreshes'):.0f} refreshes failed",
-            "GET /health/ready shows whether the model answers",
+            say("Stale answers could not be made anew"),
+            say(
+                "{failed} of {all} refreshes failed",
+                failed=f"{failed:.0f}",
+                all=f"{seen.counters.sum('refreshes'):.0f}",
+            ),
+            say("GET /health/ready shows whether the model answers"),
         )
 
 
 def _as_needed(seen: Snapshot) -> Finding:
     repeats = seen.traffic.repeats
     died, unused = sum(repeats.died.values()), sum(repeats.unused.values())
-    return Finding(
-        check=CHECK,
-        severity="ok",
-        title="Answers live as long as they are asked for",
-        evidence=f"{counted(repeats.num_expired, 'repeat')} came after the end, {repeats.gone} "
-        f"found an answer gone early; of {counted(died, 'answer')} whose time ran out "
-        f"{died - unused} had served",
+    return finding(
+        CHECK,
+        "ok",
+        say("Answers live as long as they are asked for"),
+        say(
+            "{late} came after the end, {gone} found an answer gone early; of {answers} whose time "
+            "ran out {used} had served",
+            late=counted(repeats.num_expired, "repeat"),
+            gone=str(repeats.gone),
+            answers=counted(died, "answer"),
+            used=str(died - unused),
+        ),
     )
 
 
@@ -125,5 +168,5 @@ def _rounded(seconds: float) -> int:
     return int(-(-1.1 * seconds // unit)) * unit
 
 
-def _finding(severity: Severity, title: str, evidence: str, mend: str) -> Finding:
-    return Finding(check=CHECK, severity=severity, title=title, evidence=evidence, mend=mend)
+def _finding(severity: Severity, title: Said, evidence: Saying, mend: Saying) -> Finding:
+    return finding(CHECK, severity, title, evidence, mend)

@@ -3,17 +3,18 @@
 from collections.abc import Iterator
 
 from gateway.doctor.figures import counted, percent
-from gateway.doctor.finding import Finding
+from gateway.doctor.finding import Finding, finding
 from gateway.doctor.snapshot import Snapshot
+from gateway.said import say
 
 CHECK = "look_ups"
 LEAST_REQUESTS = 20
 SKIPPED_SHARE = 0.02
 _STEPS = {
-    "exact": ("the response store", "redis.timeout_s"),
-    "embed": ("the embedder", "embedder.timeout_s"),
-    "search": ("the vector index", "qdrant.timeout_s"),
-    "verify": ("the verifier", "semantic.verifier_timeout_s"),
+    "exact": (say("the response store"), "redis.timeout_s"),
+    "embed": (say("the embedder"), "embedder.timeout_s"),
+    "search": (say("the vector index"), "qdrant.timeout_s"),
+    "verify": (say("the verifier"), "semantic.verifier_timeout_s"),
 }
 _PARTS = {"exact": "redis", "embed": "embedder", "search": "qdrant", "verify": "verifier"}
 _BUNDLED = "bundled"
@@ -23,12 +24,15 @@ def check_look_ups(seen: Snapshot) -> list[Finding]:
     """Count steps that were skipped, and models that decide less well than the bundled ones."""
     found = [finding for rule in (_skipped, _models) for finding in rule(seen)]
     return found or [
-        Finding(
-            check=CHECK,
-            severity="ok",
-            title="Look-ups are whole",
-            evidence=f"of {counted(seen.traffic.requests, 'recorded request')} none went without "
-            f"{', '.join(_STEPS)}",
+        finding(
+            CHECK,
+            "ok",
+            say("Look-ups are whole"),
+            say(
+                "of {requests} none went without {steps}",
+                requests=counted(seen.traffic.requests, "recorded request"),
+                steps=", ".join(_STEPS),
+            ),
         )
     ]
 
@@ -39,14 +43,22 @@ def _skipped(seen: Snapshot) -> Iterator[Finding]:
         skipped = seen.traffic.skips.get(step, 0)
         if total < LEAST_REQUESTS or skipped < SKIPPED_SHARE * total:
             continue
-        yield Finding(
-            check=CHECK,
-            severity="warning",
-            title=f"Look-ups go without {what}",
-            evidence=f"{percent(skipped / total)} of {counted(total, 'request')} were decided "
-            f"without it; {_failed(seen, step):.0f} of its calls failed",
-            mend=f"raise {key}, or give the gateway more processor time; GET /admin/requests has "
-            f"the reason in each request ({step}: skip)",
+        yield finding(
+            CHECK,
+            "warning",
+            say("Look-ups go without {what}", what=what),
+            say(
+                "{share} of {requests} were decided without it; {failed} of its calls failed",
+                share=percent(skipped / total),
+                requests=counted(total, "request"),
+                failed=f"{_failed(seen, step):.0f}",
+            ),
+            say(
+                "raise {key}, or give the gateway more processor time; GET /admin/requests has "
+                "the reason in each request ({step}: skip)",
+                key=key,
+                step=step,
+            ),
         )
 
 
@@ -55,21 +67,23 @@ def _models(seen: Snapshot) -> Iterator[Finding]:
     if not settings.semantic.enabled:
         return
     if settings.embedder.model != _BUNDLED:
-        yield Finding(
-            check=CHECK,
-            severity="notice",
-            title="Scores are not fitted to this embedder",
-            evidence=f"embedder.model is {settings.embedder.model}: only texts that say the same "
-            "in every word hit",
-            mend="set embedder.model to bundled, whose cosines the scores are fitted to",
+        yield finding(
+            CHECK,
+            "notice",
+            say("Scores are not fitted to this embedder"),
+            say(
+                "embedder.model is {model}: only texts that say the same in every word hit",
+                model=settings.embedder.model,
+            ),
+            say("set embedder.model to bundled, whose cosines the scores are fitted to"),
         )
     if settings.semantic.verifier == "none":
-        yield Finding(
-            check=CHECK,
-            severity="notice",
-            title="Nothing reads what rules do not decide",
-            evidence="semantic.verifier is none: rules and similarity alone decide",
-            mend="set semantic.verifier to bundled",
+        yield finding(
+            CHECK,
+            "notice",
+            say("Nothing reads what rules do not decide"),
+            say("semantic.verifier is none: rules and similarity alone decide"),
+            say("set semantic.verifier to bundled"),
         )
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from gateway.doctor.figures import counted, percent, size
-from gateway.doctor.finding import Finding, Severity
+from gateway.doctor.finding import Finding, Severity, finding
 from gateway.doctor.snapshot import Snapshot
+from gateway.said import Joined, Said, Saying, say
 
 CHECK = "memory"
 FULL_SHARE = 0.9
@@ -24,10 +25,15 @@ def _context(seen: Snapshot) -> Iterator[Finding]:
     if engine is not None and kv_tokens < engine.context_tokens:
         yield _finding(
             "warning",
-            "The KV pool is smaller than the model's context",
-            f"local.kv_tokens is {kv_tokens}, the context of {engine.model} "
-            f"{engine.context_tokens}: longer prompts fail, and little is left to be shared",
-            f"set local.kv_tokens to {2 * engine.context_tokens}",
+            say("The KV pool is smaller than the model's context"),
+            say(
+                "local.kv_tokens is {now}, the context of {model} {context}: longer prompts fail, "
+                "and little is left to be shared",
+                now=str(kv_tokens),
+                model=engine.model,
+                context=str(engine.context_tokens),
+            ),
+            say("set local.kv_tokens to {wanted}", wanted=str(2 * engine.context_tokens)),
         )
 
 
@@ -42,11 +48,21 @@ def _pool(seen: Snapshot) -> Iterator[Finding]:
         now, size_bytes = seen.settings.local.kv_tokens, stats.bytes_by_tier.get("device", 0)
         yield _finding(
             "warning",
-            "The KV pool is too small for what is shared",
-            f"{counted(evicted, 'block')} were evicted since the start, {turnovers:.0f} times the "
-            f"pool of {now} tokens ({size(size_bytes)})",
-            f"set local.kv_tokens to {2 * now} ({size(2 * size_bytes)}), or set "
-            f"local.host_kv_bytes to {4 * size_bytes}",
+            say("The KV pool is too small for what is shared"),
+            say(
+                "{blocks} were evicted since the start, {turnovers} times the pool of {now} tokens "
+                "({size})",
+                blocks=counted(evicted, "block"),
+                turnovers=f"{turnovers:.0f}",
+                now=str(now),
+                size=size(size_bytes),
+            ),
+            say(
+                "set local.kv_tokens to {twice} ({size}), or set local.host_kv_bytes to {host}",
+                twice=str(2 * now),
+                size=size(2 * size_bytes),
+                host=str(4 * size_bytes),
+            ),
         )
 
 
@@ -59,18 +75,21 @@ def _tiers(seen: Snapshot) -> Iterator[Finding]:
             where = "local.kv_dir" if tier == "disk" else f"local.{tier}_kv_bytes"
             yield _finding(
                 "warning",
-                f"The {tier} tier could not keep or give KV",
-                f"{counted(failed, 'block')} failed since the start",
-                f"see the log; look at the room and the rights of {where}",
+                say("The {tier} tier could not keep or give KV", tier=Said(tier)),
+                say("{blocks} failed since the start", blocks=counted(failed, "block")),
+                say("see the log; look at the room and the rights of {where}", where=where),
             )
     for tier, broken in stats.broken_by_tier.items():
         if broken:
             yield _finding(
                 "warning",
-                "KV files were damaged",
-                f"{counted(broken, 'file')} of the {tier} tier were dropped; their KV is "
-                "computed anew",
-                "check the disk under local.kv_dir",
+                say("KV files were damaged"),
+                say(
+                    "{files} of the {tier} tier were dropped; their KV is computed anew",
+                    files=counted(broken, "file"),
+                    tier=Said(tier),
+                ),
+                say("check the disk under local.kv_dir"),
             )
 
 
@@ -79,24 +98,35 @@ def _redis(seen: Snapshot) -> Iterator[Finding]:
     if room is None:
         return
     is_own = seen.settings.redis.url == "embedded"
-    key = "cache.max_memory_bytes" if is_own else "the server's maxmemory"
+    key: Saying = "cache.max_memory_bytes" if is_own else say("the server's maxmemory")
     if room.drops_entries:
         yield _finding(
             "warning",
-            "The response store drops entries by itself",
-            f"its maxmemory-policy is not noeviction; {counted(room.num_dropped, 'key')} went so. "
-            "With an index that is dropped, invalidation by tag misses entries",
-            "CONFIG SET maxmemory-policy noeviction; Strata makes room itself",
+            say("The response store drops entries by itself"),
+            say(
+                "its maxmemory-policy is not noeviction; {keys} went so. With an index that is "
+                "dropped, invalidation by tag misses entries",
+                keys=counted(room.num_dropped, "key"),
+            ),
+            say("CONFIG SET maxmemory-policy noeviction; Strata makes room itself"),
         )
     if room.limit_bytes and room.used_bytes > FULL_SHARE * room.limit_bytes:
         yield _finding(
             "warning",
-            "The response store is nearly full",
-            f"{size(room.used_bytes)} of {size(room.limit_bytes)} "
-            f"({percent(room.used_bytes / room.limit_bytes)}), "
-            f"{seen.entries.get('redis', 0):,} entries; when "
-            "it is full, those nearest to their end go",
-            f"set {key} to {2 * room.limit_bytes}, or shorten cache.ttl_s",
+            say("The response store is nearly full"),
+            say(
+                "{used} of {limit} ({share}), {entries} entries; when it is full, those nearest to "
+                "their end go",
+                used=size(room.used_bytes),
+                limit=size(room.limit_bytes),
+                share=percent(room.used_bytes / room.limit_bytes),
+                entries=f"{seen.entries.get('redis', 0):,}",
+            ),
+            say(
+                "set {key} to {twice}, or shorten cache.ttl_s",
+                key=key,
+                twice=str(2 * room.limit_bytes),
+            ),
         )
 
 
@@ -107,10 +137,16 @@ def _entries(seen: Snapshot) -> Iterator[Finding]:
     if most and gone and lost:
         yield _finding(
             "warning",
-            "Answers make room and are asked for again",
-            f"cache.max_entries is {most}, {kept} are kept, {gone:.0f} went since the start; "
-            f"{counted(lost, 'repeat')} missed before their time was over",
-            f"set cache.max_entries to {2 * most}, or to 0 for no limit",
+            say("Answers make room and are asked for again"),
+            say(
+                "cache.max_entries is {most}, {kept} are kept, {gone} went since the start; "
+                "{repeats} missed before their time was over",
+                most=str(most),
+                kept=str(kept),
+                gone=f"{gone:.0f}",
+                repeats=counted(lost, "repeat"),
+            ),
+            say("set cache.max_entries to {twice}, or to 0 for no limit", twice=str(2 * most)),
         )
 
 
@@ -120,9 +156,16 @@ def _queue(seen: Snapshot) -> Iterator[Finding]:
         queue = seen.settings.cache.write_queue
         yield _finding(
             "warning",
-            "Answers were made and not kept",
-            f"{counted(dropped, 'answer')} found the write queue of {queue} full",
-            f"look at the store's latency, or set cache.write_queue to {4 * queue}",
+            say("Answers were made and not kept"),
+            say(
+                "{answers} found the write queue of {queue} full",
+                answers=counted(dropped, "answer"),
+                queue=str(queue),
+            ),
+            say(
+                "look at the store's latency, or set cache.write_queue to {wanted}",
+                wanted=str(4 * queue),
+            ),
         )
 
 
@@ -130,19 +173,24 @@ def _room_enough(seen: Snapshot) -> Finding:
     looked_at = []
     if seen.engine is not None and seen.engine.stats is not None:
         stats = seen.engine.stats
-        free = stats.blocks_by_state.get("free", 0)
         looked_at.append(
-            f"{free} of {stats.num_blocks} KV blocks free, "
-            f"{sum(stats.evictions_by_tier.values())} evicted"
+            say(
+                "{free} of {all} KV blocks free, {evicted} evicted",
+                free=str(stats.blocks_by_state.get("free", 0)),
+                all=str(stats.num_blocks),
+                evicted=str(sum(stats.evictions_by_tier.values())),
+            )
         )
     if seen.room is not None:
-        of = f" of {size(seen.room.limit_bytes)}" if seen.room.limit_bytes else ""
-        looked_at.append(f"response store: {size(seen.room.used_bytes)}{of}")
-    looked_at.append("no answer dropped before it was kept")
-    return Finding(
-        check=CHECK, severity="ok", title="There is room enough", evidence="; ".join(looked_at)
-    )
+        used, limit = size(seen.room.used_bytes), size(seen.room.limit_bytes)
+        looked_at.append(
+            say("response store: {used} of {limit}", used=used, limit=limit)
+            if seen.room.limit_bytes
+            else say("response store: {used}", used=used)
+        )
+    looked_at.append(say("no answer dropped before it was kept"))
+    return finding(CHECK, "ok", say("There is room enough"), Joined(looked_at))
 
 
-def _finding(severity: Severity, title: str, evidence: str, mend: str) -> Finding:
-    return Finding(check=CHECK, severity=severity, title=title, evidence=evidence, mend=mend)
+def _finding(severity: Severity, title: Said, evidence: Saying, mend: Saying) -> Finding:
+    return finding(CHECK, severity, title, evidence, mend)

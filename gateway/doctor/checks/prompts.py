@@ -2,8 +2,9 @@
 
 from gateway.backends.volatile import VolatileReport, VolatileSpan
 from gateway.doctor.figures import counted, percent
-from gateway.doctor.finding import Finding
+from gateway.doctor.finding import Finding, finding
 from gateway.doctor.snapshot import Snapshot
+from gateway.said import Joined, Said, say
 
 CHECK = "prompts"
 WARN_SHARE = 0.1  # of all prompt tokens
@@ -11,8 +12,8 @@ NAME_SHARE = 0.02
 MOST_NAMED = 3
 LEAST_REQUESTS = 5
 _SETTINGS = {
-    "tool_order": "; or set layout.tools to by_name",
-    "retrieval_order": "; or send them as strata.documents and set layout.documents to by_id",
+    "tool_order": say("or set layout.tools to by_name"),
+    "retrieval_order": say("or send them as strata.documents and set layout.documents to by_id"),
 }
 
 
@@ -24,36 +25,52 @@ def check_prompts(seen: Snapshot) -> list[Finding]:
     dear = [span for span in report.spans if _share(span, report) >= NAME_SHARE]
     found = [_finding(seen, span, report) for span in dear[:MOST_NAMED] if span.requests > 1]
     return found or [
-        Finding(
-            check=CHECK,
-            severity="ok",
-            title="Prompts begin alike where they can",
-            evidence=f"{counted(report.requests, 'prompt')} of late: any cache finds "
-            f"{percent(report.hit_share)} of their tokens, with every mend "
-            f"{percent(report.reachable_share)}",
+        finding(
+            CHECK,
+            "ok",
+            say("Prompts begin alike where they can"),
+            say(
+                "{prompts} of late: any cache finds {now} of their tokens, with every mend {then}",
+                prompts=counted(report.requests, "prompt"),
+                now=percent(report.hit_share),
+                then=percent(report.reachable_share),
+            ),
         )
     ]
 
 
 def _finding(seen: Snapshot, span: VolatileSpan, report: VolatileReport) -> Finding:
-    share, said = _share(span, report), span.detail if seen.shows_words else span.cause
-    return Finding(
-        check=CHECK,
-        severity="warning" if share >= WARN_SHARE else "notice",
-        title=f"{(span.name or span.cause).replace('_', ' ').capitalize()} in {span.field} "
-        "splits prompts",
-        evidence=f"{said}; it costs {percent(share)} of all prompt tokens "
-        f"({span.lost_per_1000:,} per 1,000 requests), in {counted(span.requests, 'request')} of "
-        f"tenant {span.tenant}",
-        mend=span.mend + _SETTINGS.get(span.cause, ""),
+    share = _share(span, report)
+    cost = say(
+        "it costs {share} of all prompt tokens ({lost} per 1,000 requests), in {requests} of "
+        "tenant {tenant}",
+        share=percent(share),
+        lost=f"{span.lost_per_1000:,}",
+        requests=counted(span.requests, "request"),
+        tenant=span.tenant,
+    )
+    what = (span.name or span.cause).replace("_", " ").capitalize()
+    more = _SETTINGS.get(span.cause)
+    return finding(
+        CHECK,
+        "warning" if share >= WARN_SHARE else "notice",
+        say("{what} in {field} splits prompts", what=Said(what), field=span.field),
+        Joined([Said(span.detail) if seen.shows_words else Said(span.cause), cost]),
+        Joined([Said(span.mend)] if more is None else [Said(span.mend), more]),
     )
 
 
 def _nothing(seen: Snapshot, report: VolatileReport | None) -> Finding:
-    why = "no local model is set" if seen.engine is None else "the local model read"
     if report is not None:
-        why += f" {counted(report.requests, 'prompt')} of late, too few to compare"
-    return Finding(check=CHECK, severity="ok", title="No prompts to compare", evidence=why)
+        why = say(
+            "the local model read {prompts} of late, too few to compare",
+            prompts=counted(report.requests, "prompt"),
+        )
+    elif seen.engine is None:
+        why = say("no local model is set")
+    else:
+        why = say("the local model tells of no prompts")
+    return finding(CHECK, "ok", say("No prompts to compare"), why)
 
 
 def _share(span: VolatileSpan, report: VolatileReport) -> float:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from gateway.doctor.figures import counted, percent
-from gateway.doctor.finding import Finding
+from gateway.doctor.finding import Finding, finding
 from gateway.doctor.snapshot import Intent, Snapshot
+from gateway.said import Joined, Said, Saying, say
 from semantic_layer import LEAST_AGAINST
 
 CHECK = "thresholds"
@@ -15,9 +16,11 @@ FEW_LABELS = 50
 def check_thresholds(seen: Snapshot) -> list[Finding]:
     """Look at every intent that serves semantic hits, or whose labels raised an alarm."""
     if not seen.settings.semantic.enabled:
-        evidence = "semantic.enabled is false: nothing is served by likeness"
-        return [Finding(check=CHECK, severity="ok", title="No semantic hits", evidence=evidence)]
+        evidence = say("semantic.enabled is false: nothing is served by likeness")
+        return [finding(CHECK, "ok", say("No semantic hits"), evidence)]
     found = [finding for intent in seen.intents for finding in _intent(seen, intent)]
+    if seen.trap_odds > 1:
+        found.insert(0, _doubted(seen))
     return found or [_proven(seen)]
 
 
@@ -34,92 +37,135 @@ def _intent(seen: Snapshot, intent: Intent) -> Iterator[Finding]:
         yield _uncertain(seen, intent)
 
 
+def _doubted(seen: Snapshot) -> Finding:
+    return finding(
+        CHECK,
+        "notice",
+        say("Near-misses are wrong more often than thresholds were fitted for"),
+        say(
+            "{odds} times the odds: intents without proof of their own are held to stricter scores",
+            odds=f"{seen.trap_odds:.1f}",
+        ),
+        say("judge pairs: GET /admin/review, and what labels prove is served again"),
+    )
+
+
 def _drifted(intent: Intent) -> Finding:
-    return Finding(
-        check=CHECK,
-        severity="warning",
-        title=f"Hits of {intent.name} began to be wrong more often",
-        evidence=f"labels sent it back to its prior, {intent.threshold:.3f}; {_known(intent)}",
-        mend=f"see what changed (GET /admin/requests?intent={intent.name}&outcome=semantic); a new "
-        "model or new documents need `DELETE /admin/cache/entries`",
+    back = say("labels sent it back to its prior, {at}", at=f"{intent.threshold:.4f}")
+    return finding(
+        CHECK,
+        "warning",
+        say("Hits of {intent} began to be wrong more often", intent=intent.name),
+        Joined([back, _known(intent)]),
+        say(
+            "see what changed (GET /admin/requests?intent={intent}&outcome=semantic); a new model "
+            "or new documents need `DELETE /admin/cache/entries`",
+            intent=intent.name,
+        ),
     )
 
 
 def _over(intent: Intent) -> Finding:
     stricter = intent.safe is not None and intent.safe > intent.threshold
     body = f'{{"threshold": {intent.safe:.4f}}}' if stricter else '{"mode": "off"}'
-    return Finding(
-        check=CHECK,
-        severity="error",
-        title=f"Hits of {intent.name} are wrong more often than allowed",
-        evidence=f"{_known(intent)}; its budget is {percent(intent.budget)}",
-        mend=f"PUT /admin/intents/{intent.name} {body}",
+    return finding(
+        CHECK,
+        "error",
+        say("Hits of {intent} are wrong more often than allowed", intent=intent.name),
+        Joined([_known(intent), _budget(intent)]),
+        f"PUT /admin/intents/{intent.name} {body}",
     )
 
 
 def _unproven(seen: Snapshot, intent: Intent) -> Finding:
-    return Finding(
-        check=CHECK,
-        severity="warning" if not intent.labels else "notice",
-        title=f"Nothing proves that hits of {intent.name} are right"
-        if not intent.labels
-        else f"Few labels speak for the hits of {intent.name}",
-        evidence=f"{counted(intent.served, 'semantic hit')} since the start at threshold "
-        f"{intent.threshold:.3f}, {counted(intent.labels, 'label')}",
-        mend=_learn(seen, intent),
+    return finding(
+        CHECK,
+        "notice" if intent.labels else "warning",
+        say(
+            "Few labels speak for the hits of {intent}"
+            if intent.labels
+            else "Nothing proves that hits of {intent} are right",
+            intent=intent.name,
+        ),
+        say(
+            "{hits} since the start at threshold {at}, {labels}",
+            hits=counted(intent.served, "semantic hit"),
+            at=f"{intent.threshold:.4f}",
+            labels=counted(intent.labels, "label"),
+        ),
+        _learn(seen, intent),
     )
 
 
 def _uncertain(seen: Snapshot, intent: Intent) -> Finding:
-    stricter = intent.safe is not None and intent.safe > intent.threshold
-    raised = f", or PUT /admin/intents/{intent.name} " + (
-        f'{{"threshold": {intent.safe:.4f}}}, where the bound holds' if stricter else ""
-    )
-    return Finding(
-        check=CHECK,
-        severity="notice",
-        title=f"Labels do not prove the budget of {intent.name} yet",
-        evidence=f"{_known(intent)}; its budget is {percent(intent.budget)}",
-        mend=_learn(seen, intent) + (raised if stricter else ""),
+    mends: list[Saying] = [_learn(seen, intent)]
+    if intent.safe is not None and intent.safe > intent.threshold:
+        body = f'{{"threshold": {intent.safe:.4f}}}'
+        mends.append(
+            say(
+                "or PUT /admin/intents/{intent} {body}, where the bound holds",
+                intent=intent.name,
+                body=body,
+            )
+        )
+    return finding(
+        CHECK,
+        "notice",
+        say("Labels do not prove the budget of {intent} yet", intent=intent.name),
+        Joined([_known(intent), _budget(intent)]),
+        Joined(mends, ", "),
     )
 
 
-def _learn(seen: Snapshot, intent: Intent) -> str:
+def _learn(seen: Snapshot, intent: Intent) -> Said:
     semantic = seen.settings.semantic
     if semantic.shadow_share == 0:
-        return (
+        return say(
             "set semantic.shadow_share to 0.05 (one hit in twenty is also answered afresh), and "
-            f"judge pairs: GET /admin/review?intent={intent.name}"
+            "judge pairs: GET /admin/review?intent={intent}",
+            intent=intent.name,
         )
     if semantic.evidence_judge == "none":
-        return (
-            f"judge pairs: GET /admin/review?intent={intent.name}; set semantic.evidence_judge to "
-            "a model that may say whether two answers agree"
+        return say(
+            "judge pairs: GET /admin/review?intent={intent}; set semantic.evidence_judge to a "
+            "model that may say whether two answers agree",
+            intent=intent.name,
         )
     more = min(1.0, 2 * semantic.shadow_share)
-    return f"set semantic.shadow_share to {more:g}, or judge pairs: GET /admin/review"
+    return say(
+        "set semantic.shadow_share to {share}, or judge pairs: GET /admin/review", share=f"{more:g}"
+    )
 
 
-def _known(intent: Intent) -> str:
-    return (
-        f"{intent.wrong} of {counted(intent.labels, 'label')} at threshold "
-        f"{intent.threshold:.3f} wrong: with 95% confidence {percent(intent.low)} to "
-        f"{percent(intent.high)} of hits"
+def _budget(intent: Intent) -> Said:
+    return say("its budget is {share}", share=percent(intent.budget))
+
+
+def _known(intent: Intent) -> Said:
+    return say(
+        "{wrong} of {labels} at threshold {at} wrong: with 95% confidence {low} to {high} of hits",
+        wrong=str(intent.wrong),
+        labels=counted(intent.labels, "label"),
+        at=f"{intent.threshold:.4f}",
+        low=percent(intent.low),
+        high=percent(intent.high),
     )
 
 
 def _proven(seen: Snapshot) -> Finding:
-    serving = [intent for intent in seen.intents if intent.served]
-    evidence = (
-        "; ".join(f"{one.name}: {one.served} hits, {_bounds(one)}" for one in serving)
-        or "no semantic hits since the start"
-    )
-    return Finding(
-        check=CHECK, severity="ok", title="No threshold lacks evidence", evidence=evidence
+    serving = [_serving(intent) for intent in seen.intents if intent.served]
+    return finding(
+        CHECK,
+        "ok",
+        say("No threshold lacks evidence"),
+        Joined(serving) if serving else say("no semantic hits since the start"),
     )
 
 
-def _bounds(intent: Intent) -> str:
-    if not intent.labels:
-        return "no labels"
-    return f"at most {percent(intent.high)} wrong by {counted(intent.labels, 'label')}"
+def _serving(intent: Intent) -> Said:
+    bounds = say("no labels")
+    if intent.labels:
+        labels = counted(intent.labels, "label")
+        bounds = say("at most {share} wrong by {labels}", share=percent(intent.high), labels=labels)
+    hits = counted(intent.served, "hit")
+    return say("{intent}: {hits}, {bounds}", intent=intent.name, hits=hits, bounds=bounds)

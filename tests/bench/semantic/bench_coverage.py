@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from semantic_layer.binomial import interval
-from semantic_layer.calibration import Budgets, calibrate
-from semantic_layer.drift import alarms
-from semantic_layer.labels import Label
-from semantic_layer.thresholds import Thresholds
+from semantic_layer.calibration.binomial import interval
+from semantic_layer.calibration.calibration import Budgets, calibrate
+from semantic_layer.calibration.drift import alarms
+from semantic_layer.calibration.labels import Label
+from semantic_layer.calibration.thresholds import Thresholds
 from tests.semantic_layer.labelled_traffic import SCORER, Traffic
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -4,9 +4,12 @@ usage: python -m tests.bench.semantic.bench_streams [--sets FOLDER] [--pairs N] 
 
 Every text is asked once, in the order of the pairs; what is not served is stored. A hit is judged
 by the labels, and by what follows from them; of a hit between texts that no label joins or parts
-nothing is known. Intervals: Clopper-Pearson, 95%. The time is that of deciding alone: ours includes
-guards and verifier when their scores are new. Peers get our vectors and run in a venv of their own
-($STRATA_PEERS/semantic, default ~/.cache/strata-peers/semantic); what is absent is said to be.
+nothing is known. Intervals: Clopper-Pearson, 95%; behind them the upper bound alone, at 95%, which
+budgets are of. The time is that of deciding alone, the verifier left out: what it said is read from
+a file (`pair_scores`), so a run that was cut goes on where it ended. Peers get our vectors and run
+in a venv of their own ($STRATA_PEERS/semantic, default ~/.cache/strata-peers/semantic); what is
+absent is said to be. ``--list FILE`` writes every hit labelled wrong, to be read: labels of these
+sets are noisy, and count as true all the same.
 """
 
 import argparse
@@ -17,28 +20,36 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from gateway.bundled import default_models_dir, prepare
-from semantic_layer import Scorer, ThreadedEmbedder, ThreadedVerifier, Thresholds, load_verifier
-from semantic_layer.bert_encoder import BertEncoder
+from semantic_layer import (
+    IntentClassifier,
+    PooledThresholds,
+    Scorer,
+    ThreadedEmbedder,
+    ThreadedVerifier,
+    load_verifier,
+)
 from semantic_layer.decision import Judge
-from semantic_layer.intent import detect_intent
+from semantic_layer.intents.intent_learning import IntentTeacher
+from semantic_layer.models.bert_encoder import BertEncoder
 from tests.bench import pair_sets
 from tests.bench.pair_sets import LabelledPair
 from tests.bench.semantic.curves import fitted_sets
-from tests.bench.semantic.mixture import langcache_half
+from tests.bench.semantic.mixture import langcache_half, paws_half
+from tests.bench.semantic.our_decider import Learning
+from tests.bench.semantic.pair_scores import KeptVerifier, PairScores
 from tests.bench.semantic.stream import (
     Array,
     Decider,
-    KnownScores,
-    Ours,
     Static,
     Stream,
     Tally,
+    nearest_before,
     play,
     vectors_of,
 )
@@ -51,6 +62,7 @@ STREAMS: dict[str, Callable[[Path], list[LabelledPair]]] = {
     "redis_langcache": lambda folder: langcache_half(folder, trained=False),
     "lcqmc": pair_sets.lcqmc,
     "quora_held_out": pair_sets.quora_held_out,
+    "pawsx_zh": lambda folder: paws_half(folder, trained=False),
 }
 GPTCACHE = Path(__file__).parent / "peer_gptcache.py"
 
@@ -60,49 +72,57 @@ class Bench:
     """What decides, and where numbers are kept between runs."""
 
     encoder: BertEncoder
-    judge: Judge
+    detect: IntentClassifier
+    scores: PairScores
     kept: Path
+    shadow_share: float
 
     async def run(self, name: str, pairs: Sequence[LabelledPair]) -> list[Tally]:
         """Play one stream with everything."""
         stream = Stream.of(pairs)
-        place = self.kept / f"{name}-{len(pairs)}"
-        vectors = vectors_of(stream, self.encoder, place.with_suffix(".npy"))
-        scores = KnownScores(stream, self.judge, self.kept / f"{name}.json")
-        intents = [detect_intent(text) for text in stream.texts]
         print(f"{name}: {len(pairs)} pairs, {len(stream.texts)} texts", flush=True)
+        vectors = vectors_of(stream, self.encoder, self.kept / f"{name}.npy")
+        await self.scores.prepare(
+            (stream.texts[asked], stream.texts[stored], cosine)
+            for asked in range(1, len(vectors))
+            for stored, cosine in nearest_before(vectors, asked)
+        )
+        intents = [
+            self.detect(text, vector) for text, vector in zip(stream.texts, vectors, strict=True)
+        ]
         tallies = []
-        try:
-            for decider, keeps_all in _deciders(intents, scores):
-                tally = await play(stream, vectors, decider, keep_all_misses=keeps_all)
-                print(" ", tally, flush=True)
-                tallies.append(tally)
-        finally:
-            scores.keep()
+        for decider, keeps_all in self._deciders(stream, intents):
+            tally = await play(stream, vectors, decider, keep_all_misses=keeps_all)
+            print(" ", tally, flush=True)
+            tallies.append(tally)
         gptcache = _gptcache(stream, vectors)
         print(" ", gptcache or "GPTCache                           absent", flush=True)
         print("  RedisVL                            absent: it needs a Redis with a search module")
         return [*tallies, *([gptcache] if gptcache else [])]
 
-
-def _deciders(intents: Sequence[str], scores: KnownScores) -> list[tuple[Decider, bool]]:
-    ours = []
-    for budget in BUDGETS:
-        thresholds = Thresholds.within(budget)
-        limits = [thresholds.of(intent) for intent in intents]
-        ours.append((Ours(f"ours, budget {budget:.0%}", limits, scores.of), True))
-    static = [
-        (Static(0.95, "cosine >= 0.95"), True),
-        (Static(0.98, "cosine >= 0.98"), True),
-        (Static(0.9, "cosine >= 0.90 (RedisVL's default)"), True),
-    ]
-    rules: list[tuple[Decider, bool]] = []
-    for delta in BUDGETS:
-        for keeps_all in (False, True):
-            rule = VCacheRule(delta)
-            rule.name += ", all misses kept" if keeps_all else ""
-            rules.append((rule, keeps_all))
-    return [*ours, *static, *rules]
+    def _deciders(self, stream: Stream, intents: Sequence[str]) -> list[tuple[Decider, bool]]:
+        pooled = PooledThresholds.matching(self.scores.judge.fingerprint)
+        chosen: list[tuple[Decider, bool]] = []
+        for budget in BUDGETS:
+            blind = None if pooled is None else replace(pooled, expected=None)
+            starts = {"proven": None, "fitted": pooled, "fitted, blind": blind}
+            for name, start in starts.items():
+                learning = Learning(
+                    f"ours, {budget:.0%}, {name} start", stream, intents, self.scores, start,
+                    budget=budget, shadow_share=self.shadow_share,
+                )  # fmt: skip
+                chosen.append((learning, True))
+        chosen += [
+            (Static(0.95, "cosine >= 0.95"), True),
+            (Static(0.98, "cosine >= 0.98"), True),
+            (Static(0.9, "cosine >= 0.90 (RedisVL's default)"), True),
+        ]
+        for delta in BUDGETS:
+            for keeps_all in (False, True):
+                rule = VCacheRule(delta)
+                rule.name += ", all misses kept" if keeps_all else ""
+                chosen.append((rule, keeps_all))
+        return chosen
 
 
 def _gptcache(stream: Stream, vectors: Array) -> Tally | None:
@@ -139,22 +159,27 @@ async def main(options: argparse.Namespace) -> None:
     embedder_path = prepare(default_models_dir(os.environ)).embedder_path
     encoder = BertEncoder(embedder_path)
     embedder = ThreadedEmbedder(encoder)
-    scorer = await Scorer.matching(embedder)
     verifier = ThreadedVerifier(load_verifier("bundled", embedder_path))
-    judge = Judge(scorer, encoder.knows_word, verifier)
-    bench = Bench(encoder, judge, options.kept)
+    kept = KeptVerifier(verifier, options.kept)
+    judge = Judge(await Scorer.matching(embedder), encoder.knows_word, kept)
+    detect = IntentClassifier()
+    await IntentTeacher(embedder, {}, options.kept).teach_bundled(detect)
+    bench = Bench(encoder, detect, PairScores(judge, kept), options.kept, options.shadow_share)
     for name in options.only or STREAMS:
         pairs = STREAMS[name](options.sets)[: options.pairs]
         tallies = await bench.run(name, pairs)
-        if options.show:
-            _show(Stream.of(pairs), tallies[0], options.show)
+        if options.list:
+            _list(options.list, name, Stream.of(pairs), tallies)
     await verifier.close()
     await embedder.close()
 
 
-def _show(stream: Stream, tally: Tally, most: int) -> None:
-    for stored, asked in tally.wrong_pairs[:most]:
-        print("   ", stream.texts[stored], "|", stream.texts[asked])
+def _list(path: Path, name: str, stream: Stream, tallies: Sequence[Tally]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        for tally in tallies:
+            for stored, asked in tally.wrong_pairs:
+                row = [name, tally.name.strip(), stream.texts[stored], stream.texts[asked]]
+                file.write("\t".join(row) + "\n")
 
 
 def read_options() -> argparse.Namespace:
@@ -162,9 +187,11 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     sets = os.environ.get("STRATA_BENCH", "../shared/data/semantic")
     parser.add_argument("--sets", type=Path, default=Path(sets), help="folder of labelled pairs")
-    parser.add_argument("--pairs", type=int, default=1_500, help="of each set, at most")
+    parser.add_argument("--pairs", type=int, default=3_000, help="of each set, at most")
     parser.add_argument("--only", nargs="*", choices=list(STREAMS))
-    parser.add_argument("--show", type=int, default=0, help="print so many hits labelled wrong")
+    parser.add_argument("--list", type=Path, help="file that hits labelled wrong are added to")
+    share = "of hits that are answered afresh and compared"
+    parser.add_argument("--shadow-share", type=float, default=0.1, help=share)
     kept = Path.home() / ".cache/strata-bench/streams"
     parser.add_argument("--kept", type=Path, default=kept, help="folder of numbers between runs")
     return parser.parse_args()

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from semantic_layer.chat import Chat
-from semantic_layer.doubts import doubts_of
-from semantic_layer.remains import Remains, lines_of
-from semantic_layer.sides import without_sides
+from semantic_layer.chats.chat import Chat
+from semantic_layer.chats.doubts import doubts_of
+from semantic_layer.chats.remains import Remains, lines_of
+from semantic_layer.chats.sides import without_sides
 from tests.bench.pair_sets import LabelledPair
 
 AUTHORED = Path(__file__).parent / "authored"

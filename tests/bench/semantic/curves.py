@@ -7,16 +7,17 @@ from pathlib import Path
 
 from scipy.stats import beta
 
-from semantic_layer import Entry
-from semantic_layer.bert_encoder import BertEncoder
-from semantic_layer.decision import Found, Judge
-from semantic_layer.lexicon import english
+from semantic_layer.decision import Judge
+from semantic_layer.models.bert_encoder import BertEncoder
+from semantic_layer.text.lexicon import english
+from semantic_layer.weighing import Found
 from tests.bench import pair_sets
 from tests.bench.fit_scorer import embed
 from tests.bench.pair_sets import LabelledPair
 from tests.bench.semantic.authored import read_groups
 from tests.bench.semantic.english_edits import swapped_words
 from tests.bench.semantic.mixture import langcache_half, paws_half
+from tests.semantic_layer.entries import entry_of
 
 SHARES = (0.01, 0.02, 0.05)  # of traps that may be served
 
@@ -120,18 +121,3 @@ def served(rows: Iterable[Scored], threshold: float, *, same: bool) -> tuple[int
     """Return how many pairs with this label reach the threshold, and how many there are."""
     chosen = [row for row in rows if row.pair.same == same]
     return sum(row.score >= threshold for row in chosen), len(chosen)
-
-
-def entry_of(text: str) -> Entry:
-    """Return an entry stored for a text."""
-    return Entry(
-        entry_id="x",
-        tenant="t",
-        namespace="",
-        model="m",
-        model_fingerprint="f",
-        answer=b"",
-        created_at=0,
-        expires_at=1,
-        text=text,
-    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from semantic_layer.resources import load_lines
-from semantic_layer.stemming import stem
+from semantic_layer.text.stemming import stem
 from tests.bench import minimal_edits
 from tests.bench.pair_sets import LabelledPair
 

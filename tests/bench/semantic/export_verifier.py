@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from semantic_layer.analysis import analyse
-from semantic_layer.edits import compare
-from semantic_layer.guards import first_veto
-from semantic_layer.joint_encoder import JointEncoder, upper_layers
-from semantic_layer.scorer import says_the_same
-from semantic_layer.weight_delta import pack
+from semantic_layer.comparison.edits import compare
+from semantic_layer.comparison.guards import first_veto
+from semantic_layer.models.joint_encoder import JointEncoder, upper_layers
+from semantic_layer.models.scorer import says_the_same
+from semantic_layer.models.weight_delta import pack
+from semantic_layer.text.analysis import analyse
 from tests.bench.pair_sets import LabelledPair
 from tests.bench.semantic.authored import read_groups
 from tests.bench.semantic.joint_model import MOST_TOKENS

@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 
 from gateway.bundled import default_models_dir, prepare
 from semantic_layer import load_encoder
-from semantic_layer.small_talk import is_empty, sentences
+from semantic_layer.chats.small_talk import is_empty, sentences
 from tests.bench.semantic.chats import AUTHORED, ChatPair, authored, is_fitting
 
 Array = npt.NDArray[np.float64]

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers import BertModel
 
-from semantic_layer.joint_encoder import face
-from semantic_layer.joint_text import prepare
+from semantic_layer.models.joint_encoder import face
+from semantic_layer.models.joint_text import prepare
 
 MOST_TOKENS = 72
 _KEPT_TEXTS = 60_000

@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 from tokenizers import Tokenizer
 
-from semantic_layer.bert_encoder import BertEncoder
+from semantic_layer.models.bert_encoder import BertEncoder
 from tests.bench import pair_sets
 from tests.bench.minimal_edits import Neighbours
 from tests.bench.pair_sets import LabelledPair

@@ -22,17 +22,24 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 
 from gateway.bundled import default_models_dir, prepare
 from semantic_layer import IntentClassifier, Scorer, ThreadedEmbedder, ThreadedVerifier
-from semantic_layer.bert_encoder import BertEncoder
-from semantic_layer.binomial import interval, upper_bound
+from semantic_layer.calibration.binomial import interval, upper_bound
+from semantic_layer.calibration.pooled import DATA, PooledThresholds, log_odds, shifted
+from semantic_layer.calibration.settled import UNPROVEN
+from semantic_layer.calibration.thresholds import (
+    DEFAULT_PRIOR,
+    PRIORS,
+    Thresholds,
+    distance,
+)
+from semantic_layer.calibration.walk import grid
 from semantic_layer.decision import Judge
-from semantic_layer.intent_learning import IntentTeacher
-from semantic_layer.pooled import DATA, PooledThresholds, shifted
-from semantic_layer.thresholds import DEFAULT_PRIOR, PRIORS, Thresholds, distance
-from semantic_layer.verifier import load_verifier
-from semantic_layer.walk import grid
+from semantic_layer.intents.intent_learning import IntentTeacher
+from semantic_layer.models.bert_encoder import BertEncoder
+from semantic_layer.models.verifier import load_verifier
 from tests.bench.fit_scorer import embed
 from tests.bench.semantic.authored import read_groups
 from tests.bench.semantic.curves import Kinded, Scored, fitted_sets, scored
@@ -88,6 +95,19 @@ def knots(scores: np.ndarray, same: np.ndarray) -> list[tuple[float, float]]:
     return found
 
 
+def expected(rows: Sequence[Scored]) -> tuple[float, float]:
+    """Fit how the odds of "wrong" fall with a pair's score, in traffic's mix: a logistic curve."""
+    open_rows = [row for row in rows if 0 < row.score < UNPROVEN]
+    same = sum(row.pair.same for row in rows)
+    of = {True: (1 - TRAPS_IN_TRAFFIC) / same, False: TRAPS_IN_TRAFFIC / (len(rows) - same)}
+    model = LogisticRegression(C=np.inf).fit(
+        [[log_odds(row.score)] for row in open_rows],
+        [not row.pair.same for row in open_rows],
+        [len(rows) * of[row.pair.same] for row in open_rows],
+    )
+    return float(model.intercept_[0]), float(model.coef_[0][0])
+
+
 def told(name: str, rows: Sequence[Scored], limits: Sequence[float]) -> str:
     """Say what serving at these thresholds comes to, counted as the groups have it."""
     hits = [row.score >= limit for row, limit in zip(rows, limits, strict=True)]
@@ -122,6 +142,8 @@ async def main(options: argparse.Namespace) -> None:
     found = knots(common_scores(rows, intents), same)
     pooled = PooledThresholds(judge.fingerprint, found)
     print(f"{len(found)} knots, budgets {found[0][0]:.2%} to {found[-1][0]:.2%}")
+    intercept, slope = expected(rows)
+    print(f"log odds of wrong: {intercept:.4f} + {slope:.4f} x those of the score")
     measured = await judged(fitted_sets())
     for budget in BUDGETS:
         limits = Thresholds.within(budget, pooled=pooled)
@@ -130,7 +152,12 @@ async def main(options: argparse.Namespace) -> None:
         for name, (each, kinds) in {"fitted": (rows, intents), "measured": measured}.items():
             print(" ", told(name, each, [limits.of(kind) for kind in kinds]))
     if options.write:
-        data = {"statement": STATEMENT, "fingerprint": judge.fingerprint, "knots": found}
+        data = {
+            "statement": STATEMENT,
+            "fingerprint": judge.fingerprint,
+            "knots": found,
+            "expected": {"intercept": round(intercept, 4), "slope": round(slope, 4)},
+        }
         path = files("semantic_layer") / "data" / DATA
         path.write_text(json.dumps(data) + "\n", encoding="utf-8")  # type: ignore[attr-defined]
     await verifier.close()

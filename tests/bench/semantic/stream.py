@@ -1,26 +1,27 @@
 """A stream of texts in the order of their arrival, and what each way of deciding makes of it."""
 
-import hashlib
-import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from semantic_layer.bert_encoder import BertEncoder
-from semantic_layer.decision import Found, Judge
+from semantic_layer.calibration.binomial import upper_bound
+from semantic_layer.models.bert_encoder import BertEncoder
 from tests.bench.fit_scorer import embed
 from tests.bench.pair_sets import LabelledPair
-from tests.bench.semantic.curves import entry_of, interval
+from tests.bench.semantic.curves import interval
 
 MOST_CANDIDATES = 3
-_KEEP_EVERY = 200  # scores
+_EMBEDDED = 512  # texts between two savings
 
 Array = npt.NDArray[np.float32]
+Near = Sequence[tuple[int, float]]  # (stored text, cosine), nearest first
+Verdict = Callable[[int], bool | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,12 @@ class Decider(Protocol):
 
     name: str
 
-    async def decide(self, asked: int, near: Sequence[tuple[int, float]]) -> int | None:
+    async def decide(self, asked: int, near: Near) -> int | None:
         """Return the stored text whose answer is served, None to generate."""
         ...
 
-    def observe(self, stored: int, similarity: float, *, right: bool) -> None:
-        """Learn what comparing a generated answer with the nearest stored one told."""
+    def learn(self, asked: int, near: Near, served: int | None, verdict: Verdict) -> None:
+        """Learn from what became of the text; ``verdict`` tells of a stored one."""
         ...
 
 
@@ -90,10 +91,12 @@ class Tally:
         low, high = interval(self.wrong, labelled)
         share = self.wrong / labelled if labelled else 0.0
         _, of_all = interval(self.wrong, self.num_texts)
+        bound = upper_bound(self.wrong, labelled) if labelled else 1.0
         first = "never" if self.first_hit is None else str(self.first_hit)
         return (
             f"{self.name:34} hits {labelled + self.unlabelled:5}  wrong/served {self.wrong:3}/"
-            f"{labelled:<5} {share:6.2%} [{low:.2%}, {high:.2%}]  unlabelled {self.unlabelled:4}  "
+            f"{labelled:<5} {share:6.2%} [{low:.2%}, {high:.2%}] < {bound:.2%}  "
+            f"unlabelled {self.unlabelled:4}  "
             f"wrong/all {self.wrong / self.num_texts:.2%} [<{of_all:.2%}]  first hit {first:>5}  "
             f"{1e3 * self.seconds / self.num_texts:.2f} ms"
         )
@@ -115,12 +118,11 @@ async def play(
         began = time.perf_counter()
         served = await decider.decide(asked, near)
         tally.seconds += time.perf_counter() - began
+        decider.learn(asked, near, served, partial(stream.verdict, asked))
         if served is not None:
             _count(tally, stream, asked, served)
             continue
         right = bool(near) and stream.verdict(asked, near[0][0]) is True
-        if near:
-            decider.observe(near[0][0], near[0][1], right=right)
         if keep_all_misses or not right:
             matrix[len(stored)] = vector
             stored.append(asked)
@@ -138,12 +140,17 @@ def _count(tally: Tally, stream: Stream, asked: int, served: int) -> None:
         tally.first_hit = asked
 
 
-def _nearest(matrix: Array, stored: Sequence[int], vector: Array) -> list[tuple[int, float]]:
+def _nearest(matrix: Array, stored: Sequence[int], vector: Array) -> Near:
     if not stored:
         return []
     cosines = matrix @ vector
     top = np.argsort(-cosines)[:MOST_CANDIDATES]
     return [(stored[i], float(cosines[i])) for i in top]
+
+
+def nearest_before(vectors: Array, asked: int) -> Near:
+    """Return the nearest of all texts that came before, whatever was stored of them."""
+    return _nearest(vectors[:asked], range(asked), vectors[asked])
 
 
 @dataclass(slots=True)
@@ -153,74 +160,26 @@ class Static:
     threshold: float
     name: str
 
-    async def decide(self, asked: int, near: Sequence[tuple[int, float]]) -> int | None:
+    async def decide(self, asked: int, near: Near) -> int | None:
         return near[0][0] if near and near[0][1] >= self.threshold else None
 
-    def observe(self, stored: int, similarity: float, *, right: bool) -> None:
+    def learn(self, asked: int, near: Near, served: int | None, verdict: Verdict) -> None:
         pass
-
-
-Scores = Callable[[int, int, float], Awaitable[float]]
-
-
-@dataclass(slots=True)
-class Ours:
-    """The best of the nearest when its score reaches the threshold of the asked text's intent."""
-
-    name: str
-    thresholds: Sequence[float]
-    scores: Scores
-
-    async def decide(self, asked: int, near: Sequence[tuple[int, float]]) -> int | None:
-        limit = self.thresholds[asked]
-        for stored, similarity in near:
-            if await self.scores(asked, stored, similarity) >= limit:
-                return stored
-        return None
-
-    def observe(self, stored: int, similarity: float, *, right: bool) -> None:
-        pass
-
-
-class KnownScores:
-    """Scores of our judge, each found once and kept in a file of numbers between runs."""
-
-    def __init__(self, stream: Stream, judge: Judge, path: Path) -> None:
-        self._stream = stream
-        self._judge = judge
-        self._path = path
-        self._known: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
-
-    async def of(self, asked: int, stored: int, similarity: float) -> float:
-        """Return the score of one pair; 0 where it is vetoed."""
-        texts = self._stream.texts
-        said = f"{self._judge.fingerprint}\0{texts[asked]}\0{texts[stored]}"
-        key = hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
-        if key not in self._known:
-            found = [Found(similarity, entry_of(texts[stored]))]
-            decision = await self._judge.decide(texts[asked], 1.01, found)
-            self._known[key] = round(decision.judgement.score or 0.0, 5)
-            if len(self._known) % _KEEP_EVERY == 0:
-                self.keep()
-        return self._known[key]
-
-    def keep(self) -> None:
-        """Write the file."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(json.dumps(self._known))
 
 
 def vectors_of(stream: Stream, encoder: BertEncoder, path: Path) -> Array:
-    """Return the texts' vectors, kept in a file between runs."""
-    if path.exists():
-        kept = np.load(path)
-        if len(kept) == len(stream.texts):
-            return np.asarray(kept, dtype=np.float32)
-    found = embed(list(stream.texts), encoder)
-    vectors = np.vstack([found[text] for text in stream.texts]).astype(np.float32)
+    """Return the texts' vectors; a file keeps those of the longest stream of its name.
+
+    A shorter stream of the same set is the beginning of a longer one.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.save(path, vectors)
-    return vectors
+    kept = np.load(path) if path.exists() else np.zeros((0, encoder.dim), np.float32)
+    for start in range(len(kept), len(stream.texts), _EMBEDDED):
+        texts = list(stream.texts[start : start + _EMBEDDED])
+        found = embed(texts, encoder)
+        kept = np.vstack([kept, *(found[text][None] for text in texts)]).astype(np.float32)
+        np.save(path, kept)
+    return np.asarray(kept[: len(stream.texts)])
 
 
 class _Groups:

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch.nn import functional
 
-from semantic_layer.bert_encoder import BertEncoder
+from semantic_layer.models.bert_encoder import BertEncoder
 from tests.bench import pair_sets
 from tests.bench.pair_sets import LabelledPair
 from tests.bench.semantic.authored import read_groups

@@ -21,6 +21,8 @@ from statistics import NormalDist
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from tests.bench.semantic.stream import Near, Verdict
+
 LEAST_OBSERVATIONS = 6
 _SEEDS = ((0.0, False), (1.0, True))
 _EPSILONS = np.linspace(1e-6, 1 - 1e-6, 50)
@@ -36,15 +38,17 @@ class VCacheRule:
         self._random = random.Random(seed)
         self._seen: dict[int, list[tuple[float, bool]]] = defaultdict(lambda: list(_SEEDS))
 
-    async def decide(self, asked: int, near: Sequence[tuple[int, float]]) -> int | None:
+    async def decide(self, asked: int, near: Near) -> int | None:
         if not near:
             return None
         stored, similarity = near[0]
         explore = self.exploration(self._seen[stored], similarity)
         return None if self._random.random() <= explore else stored
 
-    def observe(self, stored: int, similarity: float, *, right: bool) -> None:
-        self._seen[stored].append((similarity, right))
+    def learn(self, asked: int, near: Near, served: int | None, verdict: Verdict) -> None:
+        if served is None and near:
+            stored, similarity = near[0]
+            self._seen[stored].append((similarity, verdict(stored) is True))
 
     def exploration(self, seen: Sequence[tuple[float, bool]], similarity: float) -> float:
         """Return the probability of generating in spite of the stored answer."""

@@ -147,6 +147,22 @@ def test_eviction_and_reset_are_named_when_they_took_the_prompt(
         assert desk.explain(system(REGELN), "Hi")["cause"] == "cleared"
 
 
+def test_restart_is_named_when_it_took_the_prompt(
+    serve: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A miss after a restart is not called new where it is known not to be; a new prompt is."""
+    with serve(DATA_DIR=str(tmp_path)) as stack:
+        Desk(stack).ask(system(RULES), "Hi")
+    with serve(DATA_DIR=str(tmp_path)) as stack:
+        desk = Desk(stack)
+        lost = desk.explain(system(RULES), "Hi")
+        assert lost["cause"] == "cleared"
+        assert "no disk tier" in lost["detail"]
+        new = desk.explain(system("Never said."), "Hi")
+        assert new["cause"] == "never_seen"
+        assert "since 20" in new["detail"]
+
+
 def test_template_is_named_when_it_changed(
     serve: Callable[..., Any], tiny_chat: Path, tmp_path: Path
 ) -> None:

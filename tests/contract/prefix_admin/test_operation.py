@@ -76,6 +76,7 @@ def test_command_warms_a_file_when_it_is_run(operated: Stack, tmp_path: Path) ->
     told = json.loads(done.stdout)
     assert done.returncode == 1, done.stderr
     assert (told["warmed"], [bad["line"] for bad in told["bad"]]) == (3, [4])
+    assert told["bad"][0]["message"].startswith("messages: ")
     again = desk.warm(*rows)
     assert again["computed_tokens"] == 0
     assert all(row["pinned"] for row in again["results"])

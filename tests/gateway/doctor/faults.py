@@ -46,6 +46,7 @@ _OF_ANSWERS: list[tuple[str, Check, dict[str, Any], str, str]] = [
         "warning",
         "redis.timeout_s",
     ),
+    ("another key", check_stores, {"unread": {"intents": 2}}, "error", "cache.encryption_key"),
     (
         "failures before",
         check_stores,
@@ -105,6 +106,13 @@ _OF_ANSWERS: list[tuple[str, Check, dict[str, Any], str, str]] = [
         {"intents": [intent(labels=10, high=0.3)]},
         "notice",
         "/admin/review?intent=factual",
+    ),
+    (
+        "more traps than fitted for",
+        check_thresholds,
+        {"intents": [proven()], "trap_odds": 12.0},
+        "notice",
+        "GET /admin/review",
     ),
     (
         "bound above budget",

@@ -91,8 +91,11 @@ def replica(state: str = "ready", url: str = "http://one/v1") -> ReplicaView:
 
 def glance(at: float, outcome: str = "miss", **more: Any) -> Glance:
     sound = {"tenant": "public", "route": "/v1/chat/completions", "model": MODEL, "seconds": 1.0}
+    answered: dict[str, Any] = {"prompt_tokens": 10, "cached_tokens": 0}
     return Glance(
-        **{"id": f"req-{at}", "at": at, "outcome": outcome, "intent": "factual", **sound, **more}
+        **{"id": f"req-{at}", "at": at, "outcome": outcome, "intent": "factual", **sound}
+        | answered
+        | more
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.fakes.backends import FakeBackend, whole
 from tests.fakes.gateway import MemoryGateway
 
-SHAPE = {"check", "severity", "title", "evidence", "mend"}
+SHAPE = {"check", "severity", "title", "evidence", "mend", "said"}
 
 
 @pytest.fixture
@@ -28,6 +28,8 @@ async def test_every_finding_has_its_evidence_when_a_gateway_is_examined(
     assert ranks == sorted(ranks)
     for finding in findings:
         assert set(finding) == SHAPE
+        assert set(finding["said"]) == {"title", "evidence", "mend"}
+        assert set(finding["said"]["title"]) == {"text", "values"}
         assert finding["title"]
         assert finding["evidence"]
         assert bool(finding["mend"]) == (finding["severity"] != "ok")

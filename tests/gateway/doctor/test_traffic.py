@@ -26,6 +26,14 @@ def test_request_is_no_repeat_when_it_ran_beside_the_first() -> None:
     assert (seen.gone, seen.expired_s) == (0, {})
 
 
+def test_request_is_no_repeat_when_it_was_never_answered() -> None:
+    """Those that allow cached answers only miss again and again: there was nothing to find."""
+    unanswered = [glance(NOW - i, entry="e", prompt_tokens=None) for i in range(11)]
+    assert traffic(*unanswered).repeats == traffic().repeats
+    answered = glance(NOW - 20, entry="e")
+    assert traffic(*unanswered, answered).repeats.gone == 0
+
+
 def test_answers_are_apart_when_tenants_ask_the_same() -> None:
     """The same entry id under two tenants is two answers."""
     seen = traffic(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.layout import canonical_json, canonical_result, canonical_tools
+from gateway.layout import canonical_json, canonical_result, canonical_tool, canonical_tools
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=6)
 JSON = st.recursive(
@@ -130,6 +130,7 @@ def test_json_means_the_same_when_written_canonically(value: Any) -> None:
         ("plain text", "plain text"),
         ('{"broken": ', '{"broken": '),
         ('"quoted"', '"quoted"'),
+        ('{"a": 1, "a": 2}', '{"a": 1, "a": 2}'),
     ],
 )
 def test_tool_result_is_written_one_way_when_it_is_json(result: Any, text: str) -> None:
@@ -141,3 +142,23 @@ def test_number_is_refused_when_json_cannot_spell_it() -> None:
     """Not-a-number would make a text that no parser takes."""
     with pytest.raises(ValueError, match=r"JSON"):
         canonical_json({"x": float("nan")})
+
+
+def test_value_is_refused_when_it_is_no_json() -> None:
+    """Keys that are no text, and a value without an end, are told as what they are."""
+    with pytest.raises(TypeError, match="a key must be text, not int"):
+        canonical_json({1: "a", "b": "c"})
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="holds itself"):
+        canonical_json(endless)
+
+
+def test_tool_is_named_when_it_is_no_object() -> None:
+    """What cannot be a tool is told by its place, and a wish that there is not by its name."""
+    with pytest.raises(TypeError, match=r"tools\[1\] must be an object, not str"):
+        canonical_tools([{"name": "a"}, "x"])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="properties must be kept or sorted"):
+        canonical_tools([], "x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a tool must be an object, not str"):
+        canonical_tool("x")  # type: ignore[arg-type]

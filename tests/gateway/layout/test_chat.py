@@ -199,3 +199,29 @@ async def test_conversation_stays_when_nothing_would_be_left(talker: Talker) -> 
     with pytest.raises(ValueError, match="answer"):
         chat.take_answer({"error": {"message": "overloaded"}})
     assert len(chat.messages) == 2
+
+
+async def test_conversation_stays_when_its_body_is_changed(talker: Talker) -> None:
+    """A body and turns that were handed out are the caller's own."""
+    chat = ChatManager(talker.tokenizer, system="Be kind.")
+    chat.say("Hello")
+    chat.body["messages"][0]["content"] += " It is 10:02."
+    chat.messages[1]["content"] = "Bye"
+    assert [turn["content"] for turn in chat.messages] == ["Be kind.", "Hello"]
+
+
+async def test_nonsense_is_refused_when_it_is_given(talker: Talker) -> None:
+    """Not later, when a prompt is made of it."""
+    for size in (0, -1, 2.5, "a", True):
+        with pytest.raises(ValueError, match="block_size must be a whole number from 1 on"):
+            ChatManager(talker.tokenizer, block_size=size)  # type: ignore[arg-type]
+    chat = ChatManager(talker.tokenizer)
+    with pytest.raises(TypeError, match="text must be text, not int"):
+        chat.say(5)  # type: ignore[arg-type]
+    chat.say("Hello")
+    with pytest.raises(TypeError, match="summary must be text, not NoneType"):
+        chat.summarise(None, 1)  # type: ignore[arg-type]
+    message = {"role": "assistant", "content": "Hi"}
+    with pytest.raises(ValueError, match="completion_tokens"):
+        chat.take_answer({"choices": [{"message": message}], "usage": {"completion_tokens": -1}})
+    assert len(chat.messages) == 1

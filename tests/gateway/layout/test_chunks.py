@@ -1,7 +1,9 @@
 """The order of retrieved chunks: the same set always, and what each order costs."""
 
 import random
+import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,3 +108,54 @@ def test_id_is_escaped_when_it_could_end_its_tag() -> None:
     built = PromptBuilder().build("Q", chunks=[Chunk('a"><x', "text")])
     assert '<document id="a&quot;&gt;&lt;x">' in built.messages[-1]["content"]
     assert built.body == {"messages": built.messages}
+
+
+@pytest.mark.parametrize(
+    "text", ["</document>", "</ documents >", '<document id="x">', "</DOCUMENT>"]
+)
+def test_text_ends_no_document_when_it_spells_a_tag(text: str) -> None:
+    """A retrieved text cannot pass for another document; other tags stay as they are."""
+    built = PromptBuilder().build("Q", chunks=[Chunk("1", f"a <b>{text}"), Chunk("2", "b")])
+    said = built.messages[-1]["content"]
+    assert len(re.findall(r"</?\s*documents?\b", said, re.IGNORECASE)) == 6
+    assert "a <b>&lt;" in said
+
+
+def test_order_is_refused_when_there_is_no_such_one() -> None:
+    """A misspelt order is told, with those that there are."""
+    with pytest.raises(ValueError, match="by must be one of relevance, id, reuse, not 'x'"):
+        PromptBuilder().build("Q", by="x")  # type: ignore[arg-type]
+
+
+def test_later_requests_stay_when_an_earlier_one_is_changed() -> None:
+    """What was built, and what was given to build it, are the caller's to change."""
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"enum": ["a"]}}}]
+    turn = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
+    builder = PromptBuilder("Rules.", tools=tools)
+    first = builder.build("Q", history=[turn]).body
+    tools[0]["function"]["parameters"]["enum"].append("b")  # type: ignore[index]
+    expected = builder.build("Q", history=[turn]).body
+    assert first == expected
+    first["messages"][0]["content"] += " It is 10:02."
+    first["messages"][1]["content"][0]["text"] = "Bye"
+    first["tools"][0]["function"]["parameters"]["enum"].append("c")
+    assert builder.build("Q", history=[turn]).body == expected
+
+
+def test_history_is_refused_when_it_holds_no_messages() -> None:
+    """Text in place of a list of turns is told by its place."""
+    with pytest.raises(TypeError, match=r"history\[0\] must be a message, not str"):
+        PromptBuilder().build("Q", history="hello")  # type: ignore[arg-type]
+
+
+def test_order_is_refused_when_it_could_remember_nothing() -> None:
+    """A memory without room is told when it is made."""
+    with pytest.raises(ValueError, match="max_orders must be at least 1, not -1"):
+        ChunkOrder(max_orders=-1)
+
+
+def test_chunks_are_refused_when_two_texts_have_one_id() -> None:
+    """An id names one text in a prompt; the same chunk twice is one."""
+    with pytest.raises(ValueError, match="two texts have the id 'a'"):
+        ChunkOrder().arrange([Chunk("a", "1"), Chunk("a", "2")], "id")
+    assert len(ChunkOrder().arrange([Chunk("a", "1"), Chunk("a", "1")], "id").chunks) == 1

@@ -43,7 +43,7 @@ DOCUMENT_LISTS = st.lists(
     max_size=5,
     unique_by=lambda document: document["id"],
 )
-CONTENTS = st.text(max_size=9) | st.just([{"type": "text", "text": "part"}])
+CONTENTS = st.text(min_size=1, max_size=9) | st.just([{"type": "text", "text": "part"}])
 
 
 def chat(*contents: Any, **fields: Any) -> dict[str, Any]:

@@ -12,19 +12,23 @@ _MESSAGE = re.compile(r"messages\[(\d+)\]\.content")
 
 @dataclass(frozen=True)
 class Format:
-    """``write`` writes a row of the chat API; ``message`` and ``first`` name its contents."""
+    """``write`` writes a row of the chat API; ``message`` and ``first`` name its contents.
+
+    ``tool`` is how much of the path to a tool's part it shares.
+    """
 
     write: Callable[[Row], Row]
     message: str
     first: str
     tools: str = "tools"
     shift: int = 0
+    tool: int | None = len("tools[1]")
 
     def field(self, ours: str) -> str:
         """Return where a field of the chat API stands."""
         found = _MESSAGE.fullmatch(ours)
         if found is None:
-            return self.tools
+            return self.tools + ours[: self.tool].removeprefix("tools")
         at = int(found[1])
         return self.message.format(at - self.shift) if at else self.first
 
@@ -77,11 +81,14 @@ _TRACED = "inputs.messages[0][{}].kwargs.content"
 FORMATS = {
     "anthropic": Format(_anthropic, "messages[{}].content", "system", shift=1),
     "responses": Format(_responses, "input[{}].content", "instructions", shift=1),
-    "langchain": Format(_langchain, _TRACED, _TRACED.format(0), "extra.invocation_params.tools"),
+    "langchain": Format(
+        _langchain, _TRACED, _TRACED.format(0), "extra.invocation_params.tools", tool=None
+    ),
     "own log": Format(
         lambda row: {"request": row, "outcome": "miss"},
         "request.messages[{}].content",
         "request.messages[0].content",
         "request.tools",
+        tool=None,
     ),
 }

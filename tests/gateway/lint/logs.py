@@ -116,6 +116,9 @@ def tool_order(texts: Texts) -> Iterator[Log]:
     yield Log("tool_order", rows, "tool_order", field="tools", char=-1)
 
 
+SCHEMA = "tools[1].function.parameters.properties"
+
+
 def schema_order(texts: Texts) -> Iterator[Log]:
     function = TOOLS[1]["function"]
     flipped = {
@@ -131,7 +134,7 @@ def schema_order(texts: Texts) -> Iterator[Log]:
         )
         for i in range(REQUESTS)
     ]
-    yield Log("schema_order", rows, "json_key_order", field="tools", char=-1)
+    yield Log("schema_order", rows, "json_key_order", field=SCHEMA, char=-1)
 
 
 def whitespace(texts: Texts) -> Iterator[Log]:

@@ -133,6 +133,8 @@ def test_place_is_told_in_the_words_of_the_log(
         ({"input": ["x"]}, "input[0] must be an item with a role or a type"),
         ({"input": "x", "encoding_format": "float"}, "messages must be a list"),
         ({"messages": ["hi"]}, "messages[0] must be an object"),
+        ({"prompt": []}, "prompt must not be an empty list"),
+        ({"request": {"prompt": ["a", {}]}}, "request.prompt[1] must be text or token ids"),
         ({"request": {"messages": [{"content": "x"}]}}, "request.messages[0] must be an object"),
         ({"messages": [{"role": "user", "content": 5}]}, "must be a string"),
         (
@@ -150,6 +152,17 @@ def test_bad_row_is_named_and_others_count_when_a_log_has_one(
     report = lint([openai(0), row, openai(1)])
     assert [bad.line for bad in report.bad] == [2]
     assert said in report.bad[0].message
+    assert [finding.cause for finding in report.findings] == ["timestamp"]
+
+
+@pytest.mark.parametrize(
+    "prompt", [[1, 2], [[1, 2], [3]], ["a", "b"]], ids=["ids", "lists of ids", "texts"]
+)
+def test_row_of_an_export_is_read_when_its_prompts_are_a_list(lint: Lint, prompt: Any) -> None:
+    """All that completions take is read; token ids hold no text, and nothing is found in them."""
+    rows = [{"request": {"model": "m", "prompt": prompt}, "text": "x"}, openai(0), openai(1)]
+    report = lint(rows)
+    assert not report.bad
     assert [finding.cause for finding in report.findings] == ["timestamp"]
 
 

@@ -62,7 +62,7 @@ WORDS = st.one_of(
 def test_words_of_users_and_models_stay_when_anything_is_mended(
     told: list[tuple[list[str], str]],
 ) -> None:
-    """Only facts that stood in the system prompt are written behind them."""
+    """Facts that stood in the system prompt become a message of their own."""
     rows = []
     for at, (blocks, gap) in enumerate(told):
         text = gap.join(blocks)
@@ -70,11 +70,9 @@ def test_words_of_users_and_models_stay_when_anything_is_mended(
         said = (("system", system), ("user", text), ("assistant", text), ("user", text))
         rows.append(chat(*said, tools=TOOLS[at % 3 :] + TOOLS[: at % 3]))
     for row, after in zip(rows, mended(rows), strict=True):
-        _, first, answer, last = row["messages"]
-        assert after["messages"][1:3] == [first, answer]
-        moved = after["messages"][3]["content"].removeprefix(last["content"])
-        assert moved.strip().startswith("Now: 2026-11-30")
-        assert len(moved.strip().splitlines()) == 1
+        fact = row["messages"][0]["content"].splitlines()[1]
+        assert after["messages"][1:4] == row["messages"][1:]
+        assert after["messages"][4:] == [{"role": "system", "content": fact}]
 
 
 @given(st.lists(st.tuples(shuffled(LONG), st.sampled_from(EN.questions)), min_size=4, max_size=8))
@@ -93,48 +91,86 @@ def test_passages_and_question_are_the_same_when_passages_move(
 @pytest.mark.parametrize(
     ("blocks", "own"),
     [
-        ([("", LONG[0])], ""),
-        ([("", LONG[0])], "Which of these is in the right order?"),
-        ([("", LONG[0])], "Summarise the second paragraph."),
-        ([("", LONG[0])], "Sortiere die Absätze."),
-        ([("", LONG[0])], "把这些段落按顺序排列。"),
-        ([("", STEPS[0])], "Why?"),
-        ([("1. ", LONG[0])], "Why?"),
-        ([("Step 1: ", LONG[0] * 2)], "Why?"),
-        ([("", f"Then {LONG[0] * 2}")], "Why?"),
+        ([LONG[0]], ""),
+        ([LONG[0]], "Which of these is in the right order?"),
+        ([LONG[0]], "Summarise the second paragraph."),
+        ([LONG[0]], "Sortiere die Absätze."),
+        ([LONG[0]], "把这些段落按顺序排列。"),
+        ([STEPS[0]], "Why?"),
+        ([f"1. {LONG[0]}"], "Why?"),
+        ([f"Step 1: {LONG[0]}"], "Why?"),
+        ([f"Then {LONG[0] * 2}"], "Why?"),
     ],
 )
-def test_nothing_moves_when_it_may_be_the_users_own_order(
-    blocks: list[tuple[str, str]], own: str
-) -> None:
+def test_nothing_moves_when_it_may_be_the_users_own_order(blocks: list[str], own: str) -> None:
     """Short lines, steps, and text whose question speaks of order are left."""
     assert not may_move(blocks, own)
 
 
-@pytest.mark.parametrize("rank", ["", "[3] ", "Document 2: ", "Source 7 - "])
-def test_passages_move_when_a_question_stands_beside_them(rank: str) -> None:
-    """Retrieved text, with or without its rank."""
-    assert may_move([(rank, LONG[0])], "Where is my order, and what does the fee pay for?")
+@pytest.mark.parametrize("rank", ["[3] ", "Document 2: ", "Source 7 - ", "Ann: "])
+def test_passages_stay_when_they_bear_a_number_or_speaker(rank: str) -> None:
+    """The number of a passage is that of its place, or may be cited."""
+    assert not may_move([f"{rank}{LONG[0]}"], "Why?")
+
+
+@pytest.mark.parametrize("label", ["", "Document: ", "[Source] "])
+def test_passages_move_when_a_question_stands_beside_them(label: str) -> None:
+    """Retrieved text, with or without what it is called."""
+    assert may_move([f"{label}{LONG[0]}"], "Where is my order, and what does the fee pay for?")
 
 
 @pytest.mark.parametrize(
     "text",
     [
         '{"a": 1, "a": 2}',
-        '{"a": 1.10, "b": 2}',
-        '{"a": 1e400, "b": 2}',
         '{"a": NaN}',
-        '{"a": 100000000000000000000000.0}',
+        f"{'[' * 200}{{}}{']' * 200}",
         '{"a": [1, 2',
         "[1, 2]",
         "[[link]](x) {}",
     ],
 )
 def test_json_is_left_when_writing_it_again_would_change_it(text: str) -> None:
-    """Keys that stand twice, other spellings of numbers and broken JSON stay as they are."""
+    """Keys that stand twice, what is no JSON or too deep, and lists stay as they are."""
     survey = JsonSurvey()
     survey.learn('{"b": 2, "a": 1} {"a":1,"b":2} {"a": 1}{"a":1}')
     assert survey.arrange(f"x {text} y") == f"x {text} y"
+
+
+@given(
+    st.permutations(["15.00", "7.0", "1e3", "-0", "1E400", "0.10", "1" * 5000]),
+    st.permutations("abcdefg"),
+)
+def test_numbers_keep_their_spelling_when_keys_are_ordered(
+    numbers: list[str], keys: list[str]
+) -> None:
+    """A price of 15.00 stays one of 15.00 (w_price_float)."""
+    survey = JsonSurvey()
+    pairs = dict(zip(keys, numbers, strict=True))
+    shown = [", ".join(f'"{key}": {pairs[key]}' for key in order) for order in (keys, keys[::-1])]
+    for text in shown:
+        survey.learn(f"{{{text}}}")
+    ordered = ",".join(f'"{key}":{pairs[key]}' for key in sorted(keys))
+    assert survey.arrange(f"x {{{shown[0]}}} y") == f"x {{{ordered}}} y"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Apply the first key of the profile that fits.",
+        "Take the first that fits.",
+        "Go through them in this order.",
+        "Der erste Schlüssel gilt.",
+        "优先使用第一个字段。",
+    ],
+)
+def test_keys_stay_when_the_system_prompt_speaks_of_their_order(rule: str) -> None:
+    """The order of keys may be an instruction, also of what a tool returns (x_sysjson)."""
+    rows = [
+        chat(("system", f"Profile: {facts}\n{rule}"), ("user", "Hi"), ("tool", facts))
+        for facts in FACTS * 2
+    ]
+    assert json.dumps(mended(rows)) == json.dumps(rows)
 
 
 def test_only_json_that_varies_is_written_anew() -> None:

@@ -12,7 +12,12 @@ ENGLISH = Words(3).text(300).replace(".", "").lower()
 CHINESE = "".join(chr(0x4E00 + at * 7919 % 3000) for at in range(600))
 
 
-@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["words", "no spaces"])
+LETTERS = "a" * 50_000
+
+
+@pytest.mark.parametrize(
+    "text", [ENGLISH, CHINESE, LETTERS], ids=["words", "no spaces", "equal letters"]
+)
 @pytest.mark.parametrize("role", ["system", "user"])
 @pytest.mark.parametrize(
     ("start", "cause", "name", "char"),

@@ -1,0 +1,1 @@
+"""What two texts differ in, and whether that may change the answer. Pure."""

@@ -1,0 +1,1 @@
+"""The models that place and compare texts: embedders, verifiers, the score."""

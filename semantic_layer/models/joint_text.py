@@ -1,0 +1,12 @@
+"""How a text is written before it is compared: what never changes an answer is taken out. Pure."""
+
+import re
+
+from semantic_layer.text.script import normalise, simplified
+
+_REPEATED = re.compile(r"([?!.。？！])\1+")
+
+
+def prepare(text: str) -> str:
+    """Unify compatibility forms, case, quotation marks, spaces, repeated marks and script."""
+    return _REPEATED.sub(r"\1", simplified(normalise(text).casefold()))

@@ -1,0 +1,1 @@
+"""Where entries, vectors and shared state lie: Redis or Valkey, Qdrant, memory."""

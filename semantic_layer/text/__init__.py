@@ -1,0 +1,1 @@
+"""What one text says: words, numbers, language. Pure."""
