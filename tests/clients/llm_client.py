@@ -1,5 +1,6 @@
 """llm as its documentation shows, library and tool."""
 
+import contextlib
 import json
 import os
 import signal
@@ -84,8 +85,16 @@ class LlmClient(OpenAIErrors):
             ) as tool:
                 assert tool.stdout is not None
                 piece = tool.stdout.read(1)
-                tool.send_signal(signal.SIGINT)
+                _interrupt(tool)
         return piece.decode(errors="replace")
 
     def close(self) -> None:
         """The client of each call goes with its model."""
+
+
+def _interrupt(tool: subprocess.Popen[bytes]) -> None:
+    """Press again while it runs: an interrupt inside a finalizer is lost, says Python's manual."""
+    while tool.poll() is None:
+        tool.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            tool.wait(2)

@@ -113,7 +113,8 @@ def test_imported_labels_open_an_intent_on_both_gateways(pair: Pair) -> None:
         return dict(client.http.get("/admin/intents/creative").json())
 
     for client in (one, two):
-        until(lambda c=client: intent(c).get("source") == "own", limit_s=120)
+        until(lambda c=client: intent(c)["labels"]["count"] == 600, limit_s=120)
+        until(lambda c=client: intent(c)["source"] == "own", limit_s=120)
         assert (intent(client)["labels"]["count"], intent(client)["threshold"]) == (600, 0.9)
 
 
