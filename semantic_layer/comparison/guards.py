@@ -17,6 +17,7 @@ from semantic_layer.comparison import (
     chinese_asked,
     chinese_order,
     chinese_verbs,
+    english_asked,
     letters,
     literal,
     sentence_guards,
@@ -107,6 +108,11 @@ RULES: dict[str, Rule] = {
     "article": Rule(case_guards.article, 0.95),
     "moment": Rule(case_guards.moment, 0.95),
     "possessive": Rule(literal.possessive, 0.95),
+    "degree": Rule(english_asked.degree, _NEVER, 0.9, open_added=0.9),
+    "specimen": Rule(english_asked.specimen, 0.0),
+    "identifier": Rule(english_asked.identifier, 0.8),
+    "named": Rule(english_asked.named, 0.0),
+    "known": Rule(english_asked.known, _NEVER, 0.0),
 }
 
 
