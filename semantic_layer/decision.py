@@ -9,6 +9,7 @@ from semantic_layer.chats.context_score import ContextScore
 from semantic_layer.comparison.edits import Comparison, compare
 from semantic_layer.comparison.guards import Ruling, first_veto, ruling
 from semantic_layer.comparison.literal import is_same_text
+from semantic_layer.comparison.places import share_renamed
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable
 from semantic_layer.models.scorer import Scorer, is_in_place, says_nearly_the_same, says_the_same
@@ -36,6 +37,7 @@ from semantic_layer.weighing import (
 _SAMPLES = ("What is it?", "这是什么？")  # read once ahead, so that word lists are loaded
 NO_MODEL = "a dry run asks no model"
 _MOST_VERIFIED = 5
+_RENAMED = 0.02  # of cosine, that another name of a place may cost (measured: at most .009)
 _ANOTHER = "another may be served"
 _FIRST_VERIFIED = 1  # the nearest is asked of alone: it is the one served most of the time
 
@@ -173,7 +175,7 @@ class Judge:
         if veto is None and is_same_text(asked, stored):
             return settled(found, 1.0, (*before, Reason("equal", "pass", "the same text")))
         veto = veto or hindrance(asked, stored, found, least)
-        if veto is not None:
+        if veto is not None and not self._may_be_renamed(veto, asked, stored, found):
             return Weighed(found, 0.0, (veto,))
         comparison = compare(analyse(asked), analyse(stored), self._knows_word)
         ruled = self._rule(comparison)
@@ -185,8 +187,17 @@ class Judge:
             score = self._scorer.score(found.similarity, comparison)
             if says_the_same(comparison) or score >= threshold:
                 return settled(found, score, reasons)
+        if veto is not None:
+            return Weighed(found, 0.0, (veto,))
         parts = (("last", (asked, stored)), *doubts_of(found))
         return Weighed(found, 0.0, reasons, Open(parts, comparison, ruled.cost))
+
+    def _may_be_renamed(self, veto: Reason, asked: str, stored: str, found: Found) -> bool:
+        """Say whether what lies too far apart may be one text but for a place's other name."""
+        is_near = found.similarity >= self._scorer.least_similarity - _RENAMED
+        return (
+            veto.check == "similarity" and is_near and share_renamed(*map(analyse, (asked, stored)))
+        )
 
     def _rule(self, comparison: Comparison) -> Ruling:
         """Take every finding for a veto where there is no verifier to read what is open."""
