@@ -59,7 +59,7 @@ def specimen(c: Comparison) -> Finding | None:
     return None
 
 
-_IDENTIFIER = re.compile(r"[A-Za-z]\w+(?:\.[A-Za-z]\w+)+|[A-Za-z]+(?:_[A-Za-z0-9]+)+")
+_IDENTIFIER = re.compile(r"\b[A-Za-z]\w++(?:\.[A-Za-z]\w++)+|\b[A-Za-z]++(?:_[A-Za-z0-9]++)+")
 
 
 def identifier(c: Comparison) -> Finding | None:

@@ -7,7 +7,6 @@ from semantic_layer.text.analysis import Analysis, Role, Token
 from semantic_layer.text.lexicon import Lexicon, chinese
 from semantic_layer.text.numerals import digits_for_chinese
 from semantic_layer.text.script import Payloads, simplified
-from semantic_layer.text.stemming import stem
 
 _A_NOT_A = re.compile(r"([\u4e00-\u9fff])[不没]\1")
 _ENDS_ASKING = re.compile(r"[不没][?？!！。 ]*$")
@@ -105,7 +104,7 @@ def _tokens(rest: str, lexicon: Lexicon) -> list[Token]:
         elif sign in _LINKS or sign in lexicon.classes["negation"]:
             tokens.append(Token(sign, "link", sign))
         else:
-            tokens.append(Token(stem(sign) if sign.isascii() else sign, surface=sign))
+            tokens.append(Token(sign, surface=sign))  # Latin ones too: HTTPS is no plural
     return tokens
 
 

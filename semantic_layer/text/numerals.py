@@ -90,6 +90,7 @@ def read_ordinal(words: list[str], start: int) -> tuple[str, int] | None:
 
 def digits_for_chinese(text: str) -> str:
     """Write Chinese numerals as digits, where they count or name something."""
+    text = _ZH_DATE.sub(_dated, _ZH_AND_HALF.sub(_and_half, text))
     text = _ZH_ONE.sub("1", _ZH_PERCENT.sub(r"\1%", text))
     text = _ZH_RUN.sub(_chinese_value, _ZH_BOTH.sub("2", text))
     text = _ZH_SCALED.sub(_scaled, text)
@@ -111,8 +112,26 @@ _ZH_FRACTION = re.compile(r"(\d+)分之(\d+)")
 _ZH_HALF_PAST = re.compile(r"(\d{1,2})点半")
 _ZH_MINUTES = re.compile(r"(\d{1,2})点(\d{2})分?")
 _ZH_POINT = re.compile(r"(\d+)[点度](\d)(?![\d分个到])")
-_ZH_HALF = re.compile(r"半(?=个?(?:小时|钟头|月|年|岁|天))")
+_ZH_HALF = re.compile(
+    r"半(?=个?(?:小时|钟头|月|年|岁|天|世纪))|(?<![一大多])半(?=[斤吨碗袋杯瓶升勺桶]|公[斤里]|米(?!饭))"
+)
+_ZH_AND_HALF = re.compile(
+    r"(?<![第同\d.])(\d+|[一二两三四五六七八九十百]+)"
+    r"(?:(个)半(?=小时|钟头|月|星期|礼拜|世纪)"
+    r"|(小时|个月|[年天周岁斤吨米升碗袋杯瓶勺桶]|公[斤里]|千克|厘米)半(?![载天夜年]))"
+)
+_ZH_DATE = re.compile(r"(?<!\d)(\d{4})([-/.])(1[0-2]|0?[1-9])\2(3[01]|[12]\d|0?[1-9])(?!\d)")
 _ZH_FACTORS = {"万": 10**4, "w": 10**4, "亿": 10**8, "千": 1000, "k": 1000, "百": 100}
+
+
+def _and_half(match: re.Match[str]) -> str:
+    """Write "一个半小时" as "1.5个小时", "一斤半" as "1.5斤"."""
+    number = match[1] if match[1].isdigit() else _value_of(match[1])
+    return f"{number}.5{match[2] or match[3]}"
+
+
+def _dated(match: re.Match[str]) -> str:
+    return f"{match[1]}年{int(match[3])}月{int(match[4])}日"
 
 
 def _scaled(match: re.Match[str]) -> str:
@@ -125,6 +144,10 @@ def _chinese_value(match: re.Match[str]) -> str:
     run = match[0]
     if run in _ZH_ALONE and not _ZH_TEN.match(match.string, match.start()):
         return run
+    return _value_of(run)
+
+
+def _value_of(run: str) -> str:
     if not any(c in _ZH_SCALES or c in _ZH_BIG for c in run):
         return "".join(str(_ZH_DIGITS[c]) for c in run)
     total = section = digit = 0
