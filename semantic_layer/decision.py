@@ -1,21 +1,22 @@
 """Judge stored entries for a new text: guards, score, threshold. Knows no store and no model."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from semantic_layer.calibration.pooled import shifted
 from semantic_layer.chats.context_score import ContextScore
 from semantic_layer.comparison.edits import Comparison, compare
 from semantic_layer.comparison.guards import Ruling, first_veto, ruling
 from semantic_layer.comparison.literal import is_same_text
+from semantic_layer.comparison.places import share_renamed
 from semantic_layer.entry import Entry
 from semantic_layer.errors import StoreUnavailable
 from semantic_layer.models.scorer import Scorer, is_in_place, says_nearly_the_same, says_the_same
-from semantic_layer.models.verifier import Pair
 from semantic_layer.outcome import Judgement, Reason
 from semantic_layer.text.analysis import analyse
 from semantic_layer.text.likeness import KnowsWord
+from semantic_layer.verifying import AskedAhead, Unasked, Verify
 from semantic_layer.weighing import (
     Found,
     Open,
@@ -36,46 +37,9 @@ from semantic_layer.weighing import (
 _SAMPLES = ("What is it?", "这是什么？")  # read once ahead, so that word lists are loaded
 NO_MODEL = "a dry run asks no model"
 _MOST_VERIFIED = 5
+_RENAMED = 0.02  # of cosine, that another name of a place may cost (measured: at most .009)
 _ANOTHER = "another may be served"
 _FIRST_VERIFIED = 1  # the nearest is asked of alone: it is the one served most of the time
-
-
-class Verify(Protocol):
-    """A verifier behind its breaker."""
-
-    fingerprint: str
-    asks_model: bool
-
-    def fits(self, text: str) -> bool:
-        """Say whether a text is short enough to be read whole."""
-        ...
-
-    async def scores(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return the probability of the same answer per pair.
-
-        Raises:
-            StoreUnavailable: it is slow, broken, or its breaker is open.
-        """
-        ...
-
-
-class Unasked:
-    """Stands for a verifier that must not be asked now."""
-
-    asks_model = False
-
-    def __init__(self, verifier: Verify, why: str) -> None:
-        self.fingerprint = verifier.fingerprint
-        self.fits = verifier.fits
-        self._why = why
-
-    async def scores(self, pairs: Sequence[Pair]) -> list[float]:  # noqa: ARG002 - as the others'
-        """Give no score.
-
-        Raises:
-            StoreUnavailable: always.
-        """
-        raise StoreUnavailable(self._why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +117,15 @@ class Judge:
         They are given nearest first. Once rules let one be served, no other is compared; those of
         ``before`` are nearer, and were refused.
         """
-        weighed = [*before, *self._weigh_all(text, threshold, found, first=not before)]
+        weighing = self._weigh_all(text, threshold, found, first=not before)
+        if self._verifier is None:
+            weighed = [self._scored(item) for item in (*before, *weighing)]
+        elif before or self._verifier.asks_model:
+            weighed = await self._verified(threshold, [*before, *weighing], self._verifier)
+        else:
+            weighed = await self._verified_meanwhile(threshold, weighing, self._verifier)
         if not weighed:
             return Decision(None, Judgement())
-        if self._verifier is None:
-            weighed = [self._scored(item) for item in weighed]
-        else:
-            weighed = await self._verified(threshold, weighed, self._verifier)
         judged = [
             (against(own_threshold(threshold, item.found), item), item.found.entry)
             for item in weighed
@@ -209,7 +175,7 @@ class Judge:
         if veto is None and is_same_text(asked, stored):
             return settled(found, 1.0, (*before, Reason("equal", "pass", "the same text")))
         veto = veto or hindrance(asked, stored, found, least)
-        if veto is not None:
+        if veto is not None and not self._may_be_renamed(veto, asked, stored, found):
             return Weighed(found, 0.0, (veto,))
         comparison = compare(analyse(asked), analyse(stored), self._knows_word)
         ruled = self._rule(comparison)
@@ -221,8 +187,17 @@ class Judge:
             score = self._scorer.score(found.similarity, comparison)
             if says_the_same(comparison) or score >= threshold:
                 return settled(found, score, reasons)
+        if veto is not None:
+            return Weighed(found, 0.0, (veto,))
         parts = (("last", (asked, stored)), *doubts_of(found))
         return Weighed(found, 0.0, reasons, Open(parts, comparison, ruled.cost))
+
+    def _may_be_renamed(self, veto: Reason, asked: str, stored: str, found: Found) -> bool:
+        """Say whether what lies too far apart may be one text but for a place's other name."""
+        is_near = found.similarity >= self._scorer.least_similarity - _RENAMED
+        return (
+            veto.check == "similarity" and is_near and share_renamed(*map(analyse, (asked, stored)))
+        )
 
     def _rule(self, comparison: Comparison) -> Ruling:
         """Take every finding for a veto where there is no verifier to read what is open."""
@@ -239,6 +214,28 @@ class Judge:
             return unverified(item, "the history is in other words, and there is no verifier")
         score = self._scorer.score(item.found.similarity, item.open.comparison)
         return replace(item, score=score, open=None)
+
+    async def _verified_meanwhile(
+        self, threshold: float, weighing: Iterator[Weighed], verifier: Verify
+    ) -> list[Weighed]:
+        """Weigh the others while the verifier reads the nearest that is open; see `_verified`.
+
+        In vain where rules let another be served, which is seldom.
+        """
+        weighed: list[Weighed] = []
+        early = None
+        for item in weighing:
+            weighed.append(item)
+            if _fits(verifier, item):
+                early = AskedAhead(verifier, pairs_of(item))
+                await asyncio.sleep(0)  # the question is put
+                break
+        try:
+            weighed += weighing
+            return await self._verified(threshold, weighed, early or verifier)
+        finally:
+            if early is not None:
+                early.drop()
 
     async def _verified(
         self, threshold: float, weighed: list[Weighed], verifier: Verify

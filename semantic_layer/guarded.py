@@ -174,7 +174,7 @@ class GuardedParts:
 
 
 class GuardedVerifier:
-    """A verifier behind its breaker; see `semantic_layer.decision.Verify`."""
+    """A verifier behind its breaker; see `semantic_layer.verifying.Verify`."""
 
     def __init__(self, verifier: Verifier, breaker: Breaker) -> None:
         self.fingerprint = verifier.fingerprint

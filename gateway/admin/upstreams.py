@@ -3,12 +3,13 @@
 from typing import Any
 
 from litestar import Request, get, post
-from litestar.params import FromPath, JSONBody
+from litestar.params import FromPath
 from msgspec import Struct
 
-from gateway.api.connection import parts_of
+from gateway.api.connection import parts_of, read_body
 from gateway.backends.upstream import Replica, ReplicaView, UpstreamBackend
 from gateway.errors import NotFound
+from gateway.wire.validation import convert, decode_object
 
 HTTP = Request[Any, Any, Any]
 
@@ -41,22 +42,23 @@ async def list_upstreams(request: HTTP) -> UpstreamList:
 
 
 @post("/upstreams/{name:str}/drain", status_code=200)
-async def drain(request: HTTP, name: FromPath[str], data: JSONBody[ReplicaName]) -> UpstreamView:
+async def drain(request: HTTP, name: FromPath[str]) -> UpstreamView:
     """Send a replica no new requests, until the gateway is restarted; those in flight go on."""
-    return _set_drained(request, name, data.replica, is_drained=True)
+    return await _set_drained(request, name, is_drained=True)
 
 
 @post("/upstreams/{name:str}/undrain", status_code=200)
-async def undrain(request: HTTP, name: FromPath[str], data: JSONBody[ReplicaName]) -> UpstreamView:
+async def undrain(request: HTTP, name: FromPath[str]) -> UpstreamView:
     """Send a drained replica requests again."""
-    return _set_drained(request, name, data.replica, is_drained=False)
+    return await _set_drained(request, name, is_drained=False)
 
 
-def _set_drained(request: HTTP, name: str, url: str, *, is_drained: bool) -> UpstreamView:
+async def _set_drained(request: HTTP, name: str, *, is_drained: bool) -> UpstreamView:
+    asked = convert(decode_object(await read_body(request.scope, request.receive)), ReplicaName)
     upstream = parts_of(request.scope).upstreams.get(name)
     if upstream is None:
         raise NotFound(f"there is no upstream {name!r}", param="name")
-    _replica(upstream, url).is_drained = is_drained
+    _replica(upstream, asked.replica).is_drained = is_drained
     return _view(upstream)
 
 

@@ -19,6 +19,7 @@ MAX_STOPS = 4
 MAX_TOP_LOGPROBS = 20
 _SMALLEST_TOP_P = 1e-6
 _INT64 = 2**63
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")  # OpenAI's; all the same here
 _NEUTRAL = {  # fields of other engines that would change an answer, with the value that doesn't
     "min_p": 0,
     "min_tokens": 0,
@@ -50,11 +51,17 @@ class Wish:
 
 
 def refuse_unsupported(body: dict[str, Any]) -> None:
-    """Refuse what the local model cannot do yet.
+    """Refuse what the local model cannot do yet, and an effort that nobody knows.
 
     Raises:
-        BadRequest: code ``unsupported``; names the field.
+        BadRequest: names the field; code ``unsupported`` where it is one of the API's values.
     """
+    effort = body.get("reasoning_effort")
+    if effort is not None and effort not in _EFFORTS:
+        allowed = ", ".join(_EFFORTS)
+        raise BadRequest(
+            f"reasoning_effort: {str(effort)[:40]!r} is none of {allowed}", param="reasoning_effort"
+        )
     for name, neutral in _NEUTRAL.items():
         if body.get(name) not in (None, neutral):
             raise _unsupported(name)

@@ -59,13 +59,19 @@ def batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
         yield batch
 
 
-def exported(entry: Row, now: float) -> Row | None:
-    """Turn an entry of the admin API into a row to import; None when it holds no full answer.
+class NotExported(ValueError):
+    """An entry is none that import takes; says why."""
+
+
+def exported(entry: Row, now: float) -> Row:
+    """Turn an entry of the admin API into a row to import.
 
     The time it has left becomes its TTL, in whole seconds.
+
+    Raises:
+        NotExported: it holds no request or no answer in words.
     """
-    if entry.get("request") is None or entry.get("response") is None:
-        return None
+    _check_whole(entry)
     row = {
         "request": entry["request"],
         "response": entry["response"],
@@ -74,3 +80,16 @@ def exported(entry: Row, now: float) -> Row | None:
     }
     optional = {name: entry.get(name) for name in ("namespace", "tags", "intent", "exact_only")}
     return {**row, **{name: value for name, value in optional.items() if value}}
+
+
+def _check_whole(entry: Row) -> None:
+    request = entry.get("request") or {}
+    if not {"messages", "prompt", "input"} & request.keys():
+        raise NotExported("its request was not kept")
+    if entry.get("response") is None:
+        is_vector = "input" in request and "messages" not in request
+        raise NotExported(
+            "an embedding, which is made anew when it is asked for"
+            if is_vector
+            else "its answer cannot be read: another version of Strata wrote it"
+        )

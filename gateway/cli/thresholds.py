@@ -15,6 +15,7 @@ from gateway.cli.options import config_option, json_option, settings_of, url_opt
 from gateway.cli.output import print_table
 from gateway.cli.progress import Progress, narrated, reading
 from gateway.cli.rows import BadRow
+from gateway.errors import StrataError
 from gateway.evidence.tuner import Tuner
 from gateway.intent_settings import policies_of
 from gateway.pair_scores import PairScore, open_pair_scorer
@@ -23,6 +24,7 @@ from semantic_layer import (
     Calibration,
     Label,
     PooledThresholds,
+    SemanticLayerError,
     calibrate,
     proves_once,
     threshold_curve,
@@ -33,6 +35,10 @@ _BATCH = 500  # labels that a gateway is given at once
 _CURVE = (0.999, 0.995, 0.99, 0.98, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
 _GENERAL = "general"
 _FILE = "file"
+_UNFITTED = (
+    "priors are shown as for scores of an unknown scorer; a gateway whose scorer is known may "
+    "begin with others: ask a running one by `strata thresholds` without FILE"
+)
 
 Row = dict[str, Any]
 
@@ -91,7 +97,8 @@ def thresholds(
     _report(fitted, labels, bad, as_json=as_json)
     if teach:
         with AdminClient(settings, url) as client:
-            _teach(client, labels, scorer)
+            is_scored_here = any(row.score is None for row in good)
+            _teach(client, labels, scorer if is_scored_here else None)
     if bad:
         raise SystemExit(1)
 
@@ -124,13 +131,20 @@ def _tuner(settings: Settings, budget: float, scorer: str | None) -> Tuner:
 async def _labels(
     settings: Settings, rows: Sequence[LabelledRow]
 ) -> tuple[list[Label], str | None]:
-    """Return a label for each row, and what scored those without a score."""
+    """Return a label for each row, and what scores in a gateway of these settings.
+
+    The latter gives those without a score theirs, and the priors; None where none can be opened.
+    """
     open_rows = [row for row in rows if row.score is None]
     scores: dict[int, PairScore] = {}
     scorer = None
-    if open_rows:
-        with narrated() as tell:
+    with narrated() as tell:
+        try:
             scores, scorer = await _scores(settings, open_rows, tell)
+        except (StrataError, SemanticLayerError) as error:
+            if open_rows:
+                raise
+            click.echo(f"{_UNFITTED} ({error})", err=True)
     return [_label(row, scores.get(row.number)) for row in rows], scorer
 
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -12,7 +13,7 @@ from gateway.cli.admin_client import AdminClient
 from gateway.cli.errors import AdminApiError
 from gateway.cli.options import config_option, json_option, settings_of, url_option
 from gateway.cli.progress import Progress, narrated, reading
-from gateway.cli.rows import BadRow, Line, Row, batches, exported, parse_lines
+from gateway.cli.rows import BadRow, Line, NotExported, Row, batches, exported, parse_lines
 
 EXPORT_STEP = 1000  # entries between two progress lines
 
@@ -82,22 +83,29 @@ def export_entries(
 ) -> None:
     """Write a running gateway's cache entries to FILE (- for standard output).
 
-    The lines are as `strata import` reads them; each keeps the time it has left.
+    The lines are as `strata import` reads them; each keeps the time it has left. What no import
+    takes is skipped: standard error says how many entries, and why.
     """
     chosen = {name: value for name, value in selection.items() if value is not None}
     with AdminClient(settings_of(config), url) as client, narrated() as tell:
         written, skipped = _export(client.entries(chosen), file, tell)
-    counts = {"exported": written, "skipped": skipped}
-    text = json.dumps(counts) if as_json else f"exported {written} entries, skipped {skipped}"
-    click.echo(text, err=True)
+    if as_json:
+        counts = {"exported": written, "skipped": skipped.total(), "why": dict(skipped)}
+        click.echo(json.dumps(counts), err=True)
+        return
+    click.echo(f"exported {written} entries, skipped {skipped.total()}", err=True)
+    for why, count in skipped.most_common():
+        click.echo(f"skipped {count}: {why}", err=True)
 
 
-def _export(entries: Iterator[Row], file: BinaryIO, tell: Progress) -> tuple[int, int]:
-    written = skipped = 0
+def _export(entries: Iterator[Row], file: BinaryIO, tell: Progress) -> tuple[int, Counter[str]]:
+    """Write what can be imported; return how many rows, and how many others by what they lack."""
+    written, skipped = 0, Counter[str]()
     for entry in entries:
-        row = exported(entry, time.time())
-        if row is None:
-            skipped += 1
+        try:
+            row = exported(entry, time.time())
+        except NotExported as error:
+            skipped[str(error)] += 1
             continue
         file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
         written += 1

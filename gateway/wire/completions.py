@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.wire.directives import StrataField
-from gateway.wire.openai import Bias, Penalty, StreamOptions, Text, UsageBody
+from gateway.wire.openai import Bias, Penalty, StreamOptions, UsageBody
 from gateway.wire.openai import TokenId as BiasedToken
-from gateway.wire.validation import convert, decode_object, wrong
+from gateway.wire.validation import Short, Text, convert, decode_object, wrong
 
 MAX_PROMPTS = 2048
 
@@ -43,7 +43,7 @@ class CompletionRequest(Struct, frozen=True):
     suffix: str | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    user: str | None = None
+    user: Short | None = None
     strata: StrataField | None = None
 
     @property

@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 
 from gateway.errors import BadRequest
 from gateway.wire.directives import StrataField
-from gateway.wire.openai import Count, Text
-from gateway.wire.validation import convert, decode_object
+from gateway.wire.openai import Count
+from gateway.wire.validation import Short, Text, convert, decode_object
 
 MAX_INPUTS = 2048
 NOT_THE_MODELS = frozenset({"model", "input", "encoding_format", "strata"})
@@ -30,7 +30,7 @@ class EmbeddingsRequest(Struct, frozen=True):
     input: str | list[str | TokenId | list[TokenId]]
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: Count | None = None
-    user: str | None = None
+    user: Short | None = None
     strata: StrataField | None = None
 
 

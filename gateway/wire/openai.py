@@ -14,9 +14,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from gateway.backends.base import TokenLogprob, Usage
 from gateway.errors import BadRequest
 from gateway.wire.directives import StrataField
-from gateway.wire.validation import convert, decode_object, wrong
+from gateway.wire.validation import Short, Text, convert, decode_object, wrong
 
-Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
 Bias = Annotated[float, Meta(ge=-100, le=100)]
@@ -33,15 +32,15 @@ class ContentPart(Struct, frozen=True):
 class FunctionCall(Struct, frozen=True):
     """A function the assistant called; ``arguments`` is JSON in a string."""
 
-    name: str
+    name: Short
     arguments: str
 
 
 class ToolCall(Struct, frozen=True):
     """One call in an assistant's turn."""
 
-    id: str
-    type: str = "function"
+    id: Short
+    type: Short = "function"
     function: FunctionCall | None = None
 
 
@@ -50,9 +49,9 @@ class Message(Struct, frozen=True):
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | Annotated[list[ContentPart], Meta(min_length=1)] | None = None
-    name: str | None = None
+    name: Short | None = None
     tool_calls: list[ToolCall] | None = None
-    tool_call_id: str | None = None
+    tool_call_id: Short | None = None
     refusal: str | None = None
     function_call: dict[str, Any] | None = None
     audio: dict[str, Any] | None = None
@@ -99,6 +98,7 @@ class ChatRequest(Struct, frozen=True):
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     n: Annotated[int, Meta(ge=1, le=128)] | None = None
+    reasoning_effort: Short | None = None
     stop: Text | Annotated[list[Text], Meta(max_length=4)] | None = None
     seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None = None
     presence_penalty: Penalty | None = None
@@ -107,15 +107,15 @@ class ChatRequest(Struct, frozen=True):
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     tools: list[Tool] | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tool_choice: Short | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
-    user: str | None = None
-    metadata: dict[str, str] | None = None
+    user: Short | None = None
+    metadata: dict[Short, Short] | None = None
     store: bool | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
-    safety_identifier: str | None = None
+    service_tier: Short | None = None
+    prompt_cache_key: Short | None = None
+    safety_identifier: Short | None = None
     strata: StrataField | None = None
 
     @property

@@ -2,14 +2,18 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import inspect
+from msgspec import Meta, inspect
 
 from gateway.errors import BadRequest
 
 S = TypeVar("S")
+
+MAX_SHORT = 4_096  # characters of what is no text to be read by a model: names, ids, stop strings
+Short = Annotated[str, Meta(max_length=MAX_SHORT)]
+Text = Annotated[str, Meta(min_length=1, max_length=MAX_SHORT)]
 
 MAX_DEPTH = 128  # of objects and lists in each other: far past any schema, far from Python's limit
 

@@ -1,28 +1,44 @@
-"""What is asked of one thing: which act of git, the k-th of some or k of them. Pure."""
+"""What is asked of one thing: which act of a tool, the k-th of some or k of them. Pure."""
 
 import re
+from functools import cache
 
 from semantic_layer.comparison.edits import Comparison
 from semantic_layer.comparison.finding import Finding, difference
+from semantic_layer.resources import load_lines
 from semantic_layer.text.script import fold
-from semantic_layer.text.stemming import stem
 
 
-def git_act(c: Comparison) -> Finding | None:
-    """One asks of an act of git, the other of another ("undo a git add", "undo a git commit")."""
-    one, other = _git_acts(c.one.text), _git_acts(c.other.text)
-    lone, others = one - other, other - one
-    return difference(c, lone, others) if lone and others else None
+def command(c: Comparison) -> Finding | None:
+    """One asks of an act of a tool, the other of another ("git add", "a commit in git")."""
+    words = [frozenset(_WORD.findall(fold(side.text))) for side in (c.one, c.other)]
+    for tool in words[0] & words[1] & _commands().keys():
+        acts = _commands()[tool]
+        one, other = ({acts[word] for word in said & acts.keys()} for said in words)
+        if one - other and other - one:
+            return difference(c, one - other, other - one)
+    return None
 
 
-def _git_acts(text: str) -> frozenset[str]:
-    words = re.findall(r"[a-z]+", fold(text)) if "git" in text.casefold() else []
-    return _GIT_ACTS.intersection(map(stem, words)) if "git" in words else frozenset()
+_WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")
 
 
-_GIT_ACTS = frozenset(
-    map(stem, ("add", "commit", "push", "pull", "merge", "rebase", "stash", "fetch", "clone"))
-)
+@cache
+def _commands() -> dict[str, dict[str, str]]:
+    """Map each tool to the forms of its acts, each of them to the act."""
+    lines = (line.partition(":") for line in load_lines("commands.txt"))
+    return {
+        tool.strip(): {form: act for act in acts.split() for form in _forms(act)}
+        for tool, _, acts in lines
+    }
+
+
+def _forms(act: str) -> set[str]:
+    """Return what stands for an act in a sentence: "stash", "stashes", "stashed", "stashing"."""
+    root = act.removesuffix("e")
+    doubled = act + act[-1]
+    plain = {act, f"{act}s", f"{act}es"}
+    return plain | {f"{start}{end}" for start in (root, act, doubled) for end in ("ed", "ing")}
 
 
 def rank(c: Comparison) -> Finding | None:

@@ -128,6 +128,8 @@ def names(c: Comparison) -> Finding | None:
         return _brand(c)
     if len(one) == len(other) == 1 and is_misspelt_name(one[0].norm, other[0].norm):
         return None
+    if len(one) != len(other) and is_one_slip(_joined(one), _joined(other)):
+        return None
     found = difference(c, {t.norm for t in one}, {t.norm for t in other})
     detail = f"{one[0].surface} / {other[0].surface}"
     related = any(_may_be_one(a, b) for a in one for b in other)
@@ -144,6 +146,11 @@ def _brand(c: Comparison) -> Finding | None:
     if not token.name or not after or after[0].name or after[0].kind != "word" or after[0].free:
         return None
     return addition(c, {token.norm}, f"{token.surface} on one side only")
+
+
+def _joined(tokens: list[Token]) -> str:
+    """Return a name as it is typed: one that is known is read as one word, however many it has."""
+    return " ".join((token.surface or token.norm).casefold() for token in tokens)
 
 
 def _may_be_one(one: Token, other: Token) -> bool:

@@ -137,7 +137,11 @@ def _token_at(
     word = words[index]
     for phrase in lexicon.phrases.get(word.lower, ()):
         if tuple(lowers[index : index + len(phrase)]) == phrase:
-            return [Token(" ".join(phrase), free=word.after_break)], index + len(phrase)
+            said = " ".join(phrase)
+            name, surface = lexicon.places.get(said, (said, ""))
+            surface = surface.title() if word.surface[0].isupper() else surface
+            token = Token(name, surface=surface, name=bool(surface), free=word.after_break)
+            return [token], index + len(phrase)
     if lexicon.knows(word.lower) and not word.lower.isalpha() and word.lower.isalnum():
         return [Token(word.lower, surface=word.surface)], index + 1
     if (number := number_at(words, lowers, index, lexicon)) is not None:
@@ -152,11 +156,17 @@ def _plain_word(word: Word, lowers: list[str], index: int, lexicon: Lexicon) -> 
         if grammar is not None:
             return grammar
     norm = stem(lower)
+    is_name = word.surface[0].isupper() and not word.starts
+    surface = word.surface
+    if norm in lexicon.places and (is_name or lower not in classes["stop"]):
+        name, written = lexicon.places[norm]
+        if name != norm:
+            norm, surface = name, written.title() if is_name else written
     return [
         Token(
             norm,
-            surface=word.surface,
-            name=word.surface[0].isupper() and not word.starts,
+            surface=surface,
+            name=is_name,
             weak=lower in classes["weak"] or norm in classes["weak"],
             free=word.after_break or lower in classes["temporal"],
         )

@@ -24,7 +24,8 @@ class Lexicon:
     """Look-ups by normal form (stems in English, words in Chinese).
 
     ``groups`` are of words with one meaning, ``loose`` of those that share one of several.
-    ``phrases`` maps the first word of a multi-word entry to its continuations, longest first.
+    ``phrases`` maps the first word of a multi-word entry to its continuations, longest first;
+    ``places`` every name of a place to the one it is read as, in normal form and as written.
     """
 
     classes: dict[str, frozenset[str]]
@@ -33,6 +34,7 @@ class Lexicon:
     opposites: dict[str, frozenset[str]]
     sets: dict[str, tuple[Exclusive, ...]]
     phrases: dict[str, tuple[Phrase, ...]]
+    places: dict[str, tuple[str, str]]
     contractions: dict[str, Phrase]
 
     def are_synonyms(self, one: str, other: str) -> bool:
@@ -63,18 +65,23 @@ def english() -> Lexicon:
     phrases: set[Phrase] = set()
 
     def normal(entry: str) -> str:
-        words = tuple(entry.casefold().replace("-", " ").split())
+        words = tuple(entry.casefold().replace("'s", "").replace("-", " ").split())
         if len(words) <= 1:
             return stem(words[0]) if words else entry
         phrases.add(words)
         return " ".join(words)
 
     lines = load_lines("synonyms.en.txt")
-    groups = _groups((line for line in lines if line[0] != _LOOSE), normal)
+    places = load_lines("places.en.txt")
+    groups = _groups([*(line for line in lines if line[0] != _LOOSE), *places], normal)
     loose = _groups((line[1:] for line in lines if line[0] == _LOOSE), normal)
     antonyms = (*load_lines("antonyms.en.txt"), *load_lines("antonyms.wordnet.en.txt"))
     opposites = _opposites(antonyms, normal, groups)
-    sets = _named_otherwise(_sets(load_lines("sets.en.txt"), normal), groups)
+    names = _place_names(places, normal)
+    sets = _with_places(
+        _sets(load_lines("sets.en.txt"), normal), {name for name, _ in names.values()}
+    )
+    sets = _named_otherwise(sets, groups)
     return Lexicon(
         classes=_classes(load_lines("words.en.txt")),
         groups=groups,
@@ -82,6 +89,7 @@ def english() -> Lexicon:
         opposites=opposites,
         sets=sets,
         phrases=_by_first_word(phrases),
+        places=names,
         contractions={
             name.strip(): tuple(words.split())
             for name, _, words in (
@@ -94,14 +102,20 @@ def english() -> Lexicon:
 @cache
 def chinese() -> Lexicon:
     """Load the Chinese lexicon; its words are strings of characters."""
-    groups = _groups(load_lines("synonyms.zh.txt"), str.strip)
+    places = load_lines("places.zh.txt")
+    groups = _groups([*load_lines("synonyms.zh.txt"), *places], str.strip)
+    names = _place_names(places, str.strip)
+    sets = _with_places(
+        _sets(load_lines("sets.zh.txt"), str.strip), {name for name, _ in names.values()}
+    )
     return Lexicon(
         classes=_classes(load_lines("words.zh.txt")),
         groups=groups,
         loose={},
         opposites=_opposites(load_lines("antonyms.zh.txt"), str.strip, groups),
-        sets=_named_otherwise(_sets(load_lines("sets.zh.txt"), str.strip), groups),
+        sets=_named_otherwise(sets, groups),
         phrases={},
+        places=names,
         contractions={},
     )
 
@@ -151,6 +165,22 @@ def _sets(lines: Iterable[str], normal: Callable[[str], str]) -> dict[str, tuple
             key = normal(member)
             sets[key] = (*sets.get(key, ()), found)
     return sets
+
+
+def _place_names(places: Iterable[str], normal: Callable[[str], str]) -> dict[str, tuple[str, str]]:
+    """Map each name of a place to the first of its line, in normal form and as written."""
+    lines = ([name.strip() for name in line.split("|")] for line in places)
+    return {normal(name): (normal(names[0]), names[0]) for names in lines for name in names}
+
+
+def _with_places(
+    sets: dict[str, tuple[Exclusive, ...]], names: Iterable[str]
+) -> dict[str, tuple[Exclusive, ...]]:
+    """Add the set of all places, whose members stay in their other sets."""
+    return sets | {name: (*sets.get(name, ()), _PLACE) for name in names}
+
+
+_PLACE = Exclusive("place", strict=False)
 
 
 @cache

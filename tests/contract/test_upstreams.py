@@ -259,7 +259,10 @@ def test_drain_is_refused_when_it_names_no_replica(
     """One clear error."""
     response = caller.http.post(f"/admin/upstreams/{name}/drain", json=body)
     assert response.status_code == status
-    assert response.json()["error"]["message"]
+    wrong = "replica" if "more" not in body else "more"
+    error = response.json()["error"]
+    assert error["param"] == ("name" if name != "pair" else wrong)
+    assert error["param"] == "name" or wrong in error["message"]
 
 
 def test_load_is_shown_when_requests_are_in_flight(fleet: Fleet, caller: Client) -> None:

@@ -11,7 +11,7 @@ class FakeVerifier:
     """Scores a stored text by ``table``, others with 0; texts past ``most_words`` do not fit."""
 
     fingerprint = "fake-table"
-    asks_model = False
+    asks_model: bool = False
 
     def __init__(self, table: Mapping[str, float] | None = None, *, most_words: int = 50) -> None:
         self.table = dict(table or {})

@@ -55,6 +55,21 @@ def test_budget_is_the_one_asked_for_when_given() -> None:
     )
 
 
+def test_priors_are_the_gateways_when_rows_have_scores_only() -> None:
+    """Those fitted to the scorer in use; where there is none to open, the user is told."""
+    rows = scored(3)
+    texts = [{"a": "Who wrote Emma?", "b": "Who wrote Emma?", "right": True}]
+    thresholds = {
+        name: one["threshold"] for name, one in intents_of(run("-", "--json", rows=texts)).items()
+    }
+    found = run("-", "--json", rows=rows)
+    assert {name: one["threshold"] for name, one in intents_of(found).items()} == thresholds
+    assert found.stderr == ""
+    judged = run("-", "--json", rows=rows, STRATA_SEMANTIC__VERIFIER="judge:m")
+    assert "a verifier of this machine, not by a judge" in judged.stderr
+    assert intents_of(judged)["factual"]["threshold"] != thresholds["factual"]
+
+
 def test_intents_are_fitted_apart_when_rows_name_them() -> None:
     """Also such as the gateway does not know."""
     rows = scored(500, intent="code") + scored(500, right=False, score=0.96, intent="support")

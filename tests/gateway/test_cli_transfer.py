@@ -43,7 +43,7 @@ def entry(number: int, **more: Any) -> dict[str, Any]:
         "namespace": "",
         "tags": [],
         "expires_at": time.time() + 100,
-        "request": {"model": "m", "n": number},
+        "request": {"model": "m", "messages": [], "n": number},
         "response": {"choices": []},
         **more,
     }
@@ -104,7 +104,7 @@ def test_every_page_is_written_when_entries_are_exported(api: FakeAdminApi, tmp_
     api.entries = [entry(i) for i in range(8)]
     api.entries[3] |= {"namespace": "n", "tags": ["t"], "tenant": "alice"}
     result = run(api, "export", str(tmp_path / "out.jsonl"), "--json")
-    assert json.loads(result.stderr) == {"exported": 8, "skipped": 0}
+    assert json.loads(result.stderr) == {"exported": 8, "skipped": 0, "why": {}}
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [row["request"]["n"] for row in rows] == list(range(8))
     assert set(rows[0]) == {"request", "response", "ttl", "tenant"}
@@ -114,11 +114,25 @@ def test_every_page_is_written_when_entries_are_exported(api: FakeAdminApi, tmp_
 
 def test_the_selection_is_passed_on_when_entries_are_exported(api: FakeAdminApi) -> None:
     """The gateway filters; standard output carries rows only."""
-    api.entries = [entry(1), entry(2, request=None), entry(3, response=None)]
+    api.entries = [entry(1), entry(2)]
     result = run(api, "export", "-", "--tag", "t", "--tenant", "alice")
     assert api.queries[0].items() >= {"tag": "t", "tenant": "alice"}.items()
-    assert [json.loads(line)["request"]["n"] for line in result.stdout.splitlines()] == [1]
-    assert "skipped 2" in result.stderr
+    assert [json.loads(line)["request"]["n"] for line in result.stdout.splitlines()] == [1, 2]
+
+
+def test_each_cause_is_counted_when_entries_are_skipped(api: FakeAdminApi) -> None:
+    """An embedding, an answer of another version and a lost request; never silently."""
+    vector = {"request": {"model": "e", "input": "x"}, "response": None}
+    lost = {"request": {"model": "m"}}
+    api.entries = [entry(1), entry(2, **vector), entry(3, **vector), entry(4, response=None)]
+    api.entries.append(entry(5, **lost))
+    spoken = run(api, "export", "-").stderr
+    assert "exported 1 entries, skipped 4" in spoken
+    assert "skipped 2: an embedding, which is made anew when it is asked for" in spoken
+    assert "skipped 1: its answer cannot be read: another version of Strata wrote it" in spoken
+    assert "skipped 1: its request was not kept" in spoken
+    counts = json.loads(run(api, "export", "-", "--json").stderr)
+    assert counts["skipped"] == sum(counts["why"].values()) == len(api.entries) - 1
 
 
 def test_an_old_file_stays_when_an_export_fails(api: FakeAdminApi, tmp_path: Path) -> None:

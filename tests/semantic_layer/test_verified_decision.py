@@ -1,13 +1,17 @@
 """The judge with a verifier: who is asked, in which order, and what happens when it fails."""
 
 import asyncio
+import random
+from collections.abc import Iterator
 
 import pytest
 
+from semantic_layer.breaker import Breaker
 from semantic_layer.chats.histories import Fit
 from semantic_layer.chats.remains import Doubt
 from semantic_layer.decision import Decision, Judge
 from semantic_layer.entry import Entry
+from semantic_layer.guarded import GuardedVerifier
 from semantic_layer.models.scorer import BUNDLED, Scorer
 from semantic_layer.outcome import Hit, Miss, Reason
 from semantic_layer.policy import CachePolicy
@@ -128,6 +132,53 @@ async def test_long_text_is_refused_when_it_does_not_fit_the_verifier() -> None:
     assert decision.entry is None
     assert verifier.asked == []
     assert decision.judgement.reasons[-1].verdict == "skip"
+
+
+async def test_others_are_weighed_while_the_verifier_reads_the_nearest() -> None:
+    """The verifier has been asked before rules look at the second candidate."""
+    verifier = FakeVerifier({FAR: 0.97})
+    asked: list[int] = []
+
+    def found() -> Iterator[Found]:
+        for i, text in enumerate((FAR, NEAR)):
+            asked.append(len(verifier.asked))
+            yield Found(0.95 - i / 1000, entry(text))
+
+    decision = await Judge(SCORER, verifier=verifier).decide(ASKED, 0.9, found())
+    assert asked == [0, 1]
+    assert decision.entry is not None
+    assert verifier.asked == [[FAR]]
+
+
+async def test_verifier_is_not_asked_ahead_when_it_costs_a_model_call() -> None:
+    """A served model is asked only where rules serve nothing."""
+    verifier = FakeVerifier({FAR: 0.97})
+    verifier.asks_model = True
+    decision = await decide(verifier, FAR, ASKED)
+    assert decision.entry is not None
+    assert decision.entry.text == ASKED
+    assert verifier.asked == []
+
+
+@pytest.mark.parametrize("down", [False, True])
+async def test_decision_is_the_same_when_the_verifier_is_asked_ahead(*, down: bool) -> None:
+    """Entry, scores and reasons of 500 look-ups are those of asking after all were weighed."""
+    stored = [FAR, NEAR, ASKED, f"{ASKED} Now", "How do I apply for a refund of 50 dollars?"]
+    stored += [f"{FAR} {word}" for word in ("alpha", "bravo", "carrot", "delta", "echo", "fox")]
+    rng = random.Random(7)
+    for _ in range(500):
+        texts = rng.sample(stored, rng.randint(1, 8))
+        table = {text: rng.choice([0.2, 0.85, 0.97]) for text in texts}
+        decisions = []
+        for asks_model in (False, True):
+            verifier = FakeVerifier(table)
+            verifier.asks_model = asks_model
+            guarded = GuardedVerifier(verifier, Breaker("verifier"))
+            verifier.down = down
+            judge = Judge(SCORER, verifier=guarded)
+            found = [Found(0.95 - i / 1000, entry(text)) for i, text in enumerate(texts)]
+            decisions.append((await judge.decide(ASKED, 0.9, found)).judgement)
+        assert decisions[0] == decisions[1]
 
 
 def in_other_words(*, refers: bool = True) -> Fit:

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from gateway.wire.directives import StrataField
-from gateway.wire.validation import wrong
+from gateway.wire.validation import Short, Text, wrong
 
-Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
@@ -39,7 +38,7 @@ class ToolIn(Struct, frozen=True):
     """A tool; one without a type, or of type ``custom``, is the caller's own function."""
 
     name: Text
-    type: str | None = None
+    type: Short | None = None
     description: str | None = None
     input_schema: dict[str, Any] | None = None
     strict: bool | None = None
@@ -56,7 +55,7 @@ class ToolChoiceIn(Struct, frozen=True):
 class MetadataIn(Struct, frozen=True):
     """Who the end user is, opaquely."""
 
-    user_id: str | None = None
+    user_id: Short | None = None
 
 
 class ThinkingIn(Struct, frozen=True):

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from gateway.wire.directives import StrataField
-from gateway.wire.validation import wrong
+from gateway.wire.validation import Short, Text, wrong
 
-Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
 
 LOGPROBS = "message.output_text.logprobs"
@@ -47,9 +46,9 @@ class TextIn(Struct, frozen=True):
 class ReasoningIn(Struct, frozen=True):
     """How much to reason."""
 
-    effort: str | None = None
-    summary: str | None = None
-    generate_summary: str | None = None
+    effort: Short | None = None
+    summary: Short | None = None
+    generate_summary: Short | None = None
 
 
 class ResponsesRequest(Struct, frozen=True, kw_only=True):
@@ -67,18 +66,18 @@ class ResponsesRequest(Struct, frozen=True, kw_only=True):
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     tools: list[ToolIn] | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tool_choice: Short | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     text: TextIn | None = None
     reasoning: ReasoningIn | None = None
-    include: list[str] | None = None
+    include: list[Short] | None = None
     truncation: Literal["auto", "disabled"] | None = None
-    metadata: dict[str, str] | None = None
+    metadata: dict[Short, Short] | None = None
     background: bool | None = None
-    user: str | None = None
-    safety_identifier: str | None = None
-    prompt_cache_key: str | None = None
-    service_tier: str | None = None
+    user: Short | None = None
+    safety_identifier: Short | None = None
+    prompt_cache_key: Short | None = None
+    service_tier: Short | None = None
     strata: StrataField | None = None
 
     @property

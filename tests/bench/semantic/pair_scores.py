@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from semantic_layer.decision import Judge, Verify
+from semantic_layer.decision import Judge
 from semantic_layer.models.verifier import Pair
+from semantic_layer.verifying import Verify
 from semantic_layer.weighing import Found
 from tests.semantic_layer.entries import entry_of
 

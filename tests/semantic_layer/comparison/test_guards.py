@@ -64,7 +64,7 @@ VETOES = {
         ("用C写二分查找。", "用Java写二分查找。"),
         ("C语言怎么读文件？", "R语言怎么读文件？"),
     ],
-    "git": [("How do I undo a git add?", "How do I undo a commit in git?")],
+    "command": [("How do I undo a git add?", "How do I undo a commit in git?")],
     "rank": [("Find the k largest numbers", "Find the k-th largest number")],
     "whose": [
         ("Who is Tom's father?", "Whose father is Tom?"),
