@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import pairwise, takewhile
 
 from semantic_layer.chats.chat import Chat
+from semantic_layer.chats.choices import other_choice
 from semantic_layer.chats.differences import cardinal, difference, key_of
 from semantic_layer.chats.doubts import answered_otherwise, near_lines
 from semantic_layer.chats.remains import Left, twins_of
@@ -35,16 +36,26 @@ def clash_of(asked: Chat, stored: Chat, here: Left, there: Left) -> str:
             return f"the {role} said another thing: {found}"
     if bool(here.user) != bool(there.user) and not all(map(_told_of, (asked, stored))):
         return f"only one user told anything: {(here.user or there.user)[0]}"
-    found = other_self(asked, stored)
+    found = _other_matter(asked, stored, here, there)
     if found:
-        return f"the user is or chose another: {found}"
-    found = replaced(*(_equations(side.user) for side in (here, there)))
-    if found:
-        return f"the user said another thing: {found}"
+        return found
     ones, others = _explained(here.user), _explained(there.user)
     if ones and others and ones.isdisjoint(others):
         return f"the user asked about {'/'.join(sorted(ones))} / {'/'.join(sorted(others))}"
     return _other_reply(asked, stored) or other_answer(asked, stored)
+
+
+def _other_matter(asked: Chat, stored: Chat, here: Left, there: Left) -> str:
+    """Say what each user is, chose or named where the other is, chose or named another."""
+    found = other_self(asked, stored)
+    if found:
+        return f"the user is or chose another: {found}"
+    found = other_choice(asked, stored, here, there)
+    if found:
+        return f"the user meant another: {found}"
+    found = replaced(*(_equations(side.user) for side in (here, there)))
+    found = found or other_object(here.user, there.user)
+    return found and f"the user said another thing: {found}"
 
 
 _EXPLAIN = re.compile(
@@ -147,6 +158,30 @@ def replaced(one: Sequence[str], other: Sequence[str]) -> str:
             return str(found)
     pairs = ((a, b) for a in ones for b in others if language_of(a) == language_of(b) == "zh")
     return next(filter(None, (_replaced_zh(*map(key_of, pair)) for pair in pairs)), "")
+
+
+def other_object(one: Sequence[str], other: Sequence[str]) -> str:
+    """Name the things of statements that are the same but for one thing behind an article."""
+    ones, others = ([x for x in lines if not ENDS_ASKING.search(x)] for lines in (one, other))
+    for twin in twins_of(ones, others):
+        found, said = twin.difference, (key_of(twin.one), key_of(twin.other))
+        if len(found.one) != 1 or len(found.other) != 1 or found.is_none:
+            continue
+        words = (found.one[0], found.other[0])
+        things = [_object(line, word) for line, word in zip(said, words, strict=True)]
+        if all(things) and _without(said[0], things[0]) == _without(said[1], things[1]):
+            return " / ".join(things)
+    return ""
+
+
+def _object(line: str, word: str) -> str:
+    """Return the thing that a word names with its article, "" where it names none."""
+    found = re.search(rf"\b(?:an?|the|my|our|this|two|some) ({re.escape(word.casefold())})\b", line)
+    return found[1] if found else ""
+
+
+def _without(line: str, thing: str) -> str:
+    return re.sub(rf"\b(?:an? )?{re.escape(thing)}\b", "", line)
 
 
 def _replaced_zh(one: str, other: str) -> str:

@@ -1,5 +1,6 @@
 """Exchanges of a chat that the other lacks and its last message has nothing to do with. Pure."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,11 @@ from semantic_layer.chats.small_talk import ENDS_ASKING, is_empty, sentences
 from semantic_layer.text.analysis import analyse
 
 _NUM_RECENT = 2  # exchanges before the last message that it may always refer to
+_MOST_NAMED = 24  # signs after "back to" in which stands to what
+_RETURNS = re.compile(
+    r"\b(?:back|returning|coming back|going back) (?:to|on)\b|(?:回到|说回|话说回|再说)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ def _without(
     chat: Chat, exchanges: Sequence[_Exchange], others: Sequence[_Exchange]
 ) -> Sequence[Said]:
     known = {key for exchange in others for _, _, key in exchange.lines}
-    recent = max(0, len(exchanges) - _NUM_RECENT)
+    recent = _num_not_recent(chat, exchanges)
     first = _beginning(exchanges, others)
     ends = [*exchanges[first : first + 1], *exchanges[recent:]]
     focus = words_of_lines([chat.text, *(line for each in ends for line in each.telling)])
@@ -68,6 +74,20 @@ def _without(
         on_side = may_be and _is_side(exchange, focus, goes_on=on_side)
         kept += [] if on_side else exchange.said
     return kept
+
+
+def _num_not_recent(chat: Chat, exchanges: Sequence[_Exchange]) -> int:
+    """Count the exchanges before those that the last message may always refer to.
+
+    A message that says what it comes back to refers to that, and not to what came between.
+    """
+    count = max(0, len(exchanges) - _NUM_RECENT)
+    back = _RETURNS.search(chat.text)
+    if back is None:
+        return count
+    named = words_of_lines([chat.text[back.end() :][:_MOST_NAMED]])
+    of_it = [not words_of_lines(each.user).isdisjoint(named) for each in exchanges]
+    return len(exchanges) if any(of_it) and not of_it[-1] else count
 
 
 def _beginning(exchanges: Sequence[_Exchange], others: Sequence[_Exchange]) -> int:

@@ -66,7 +66,7 @@ CLAUSE = re.compile(r"[,;:，；：]\s*")
 @lru_cache(maxsize=16_384)
 def states(clause: str) -> bool:
     """Say whether a clause tells a fact: it asks nothing, orders nothing, and is no small talk."""
-    if not clause.strip() or is_empty(clause) or reply_of(clause):
+    if not clause.strip() or is_empty(clause) or reply_of(clause) or _greets(clause):
         return False
     if language_of(clause) == "zh":
         if load_pattern("premises.txt", "request_zh").search(clause):
@@ -82,6 +82,11 @@ def states(clause: str) -> bool:
     return not (
         ENDS_ASKING.search(clause) or analyse(clause).frame or lowers[0] in words_of("imperative")
     )
+
+
+def _greets(clause: str) -> bool:
+    plain = normalise(clause).casefold()
+    return bool(load_pattern("premises.txt", "greeting").search(plain))
 
 
 _NOT_STATING = frozenset(
