@@ -18,6 +18,7 @@ async def learner(request: pytest.FixtureRequest) -> AsyncIterator[Learner]:
 
 
 policy = pytest.mark.parametrize
+TOLD = "It takes 2 hours."
 
 
 @policy("learner", [{"shadow_share": 1.0, "answer": "In the menu."}], indirect=True)
@@ -73,18 +74,18 @@ async def test_exact_repeat_is_never_explored(learner: Learner) -> None:
     assert learner.labels == []
 
 
-@policy("learner", [{"answer": "made"}, {"answer": "made by 2"}], indirect=True)
+@policy("learner", [{"answer": TOLD}, {"answer": "It takes 3 hours."}], indirect=True)
 async def test_near_miss_is_compared_when_its_answer_was_generated_anyway(
     learner: Learner,
 ) -> None:
     """At no call more; the label says that nobody was served it."""
-    await learner.store("made")
+    await learner.store(TOLD)
     response = await learner.ask(REWORDED, **{"x-strata-threshold": "1.0"})
     assert response.headers["x-strata-cache"] == "miss"
     assert len(learner.backend.calls) == 1
     answer = response.json()["choices"][0]["message"]["content"]
     (label,) = learner.labels
-    assert (label.source, label.served, label.right) == ("gray", False, answer == "made")
+    assert (label.source, label.served, label.right) == ("gray", False, answer == TOLD)
     assert 0 < label.score < 1
     assert await learner.metric("strata_hits_labelled_total{") is None, "no hit was labelled"
 
