@@ -77,6 +77,7 @@ class Bench:
     scores: PairScores
     kept: Path
     shadow_share: float
+    ways: Sequence[str] = ()
 
     async def run(self, name: str, pairs: Sequence[LabelledPair]) -> list[Tally]:
         """Play one stream with everything."""
@@ -94,11 +95,15 @@ class Bench:
         ]
         tallies = []
         for decider, keeps_all in self._deciders(stream, intents):
+            if self.ways and not any(way in decider.name for way in self.ways):
+                continue
             tally = await play(stream, nearest, decider, keep_all_misses=keeps_all)
             print(" ", tally, flush=True)
             for intent, asked in getattr(decider, "falls", {}).items():
                 print(f"    {intent} fell back at text {asked}: {tally.until(asked)}")
             tallies.append(tally)
+        if self.ways and "GPTCache" not in self.ways:
+            return tallies
         gptcache = _gptcache(stream, vectors)
         print(" ", gptcache or "GPTCache                           absent", flush=True)
         print("  RedisVL                            absent: it needs a Redis with a search module")
@@ -171,7 +176,9 @@ async def main(options: argparse.Namespace) -> None:
     judge = Judge(await Scorer.matching(embedder), encoder.knows_word, kept)
     detect = IntentClassifier()
     await IntentTeacher(embedder, {}, options.kept).teach_bundled(detect)
-    bench = Bench(encoder, detect, PairScores(judge, kept), options.kept, options.shadow_share)
+    bench = Bench(
+        encoder, detect, PairScores(judge, kept), options.kept, options.shadow_share, options.ways
+    )
     for name in options.only or STREAMS:
         pairs = STREAMS[name](options.sets)[: options.pairs]
         tallies = await bench.run(name, pairs)
@@ -196,6 +203,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--sets", type=Path, default=Path(sets), help="folder of labelled pairs")
     parser.add_argument("--pairs", type=int, default=3_000, help="of each set, at most")
     parser.add_argument("--only", nargs="*", choices=list(STREAMS))
+    parser.add_argument("--ways", nargs="*", default=(), help="parts of the names to run; all")
     parser.add_argument("--list", type=Path, help="file that hits labelled wrong are added to")
     share = "of hits that are answered afresh and compared"
     parser.add_argument("--shadow-share", type=float, default=0.1, help=share)
