@@ -150,6 +150,7 @@ class Evidence:
     def record(self, record: RequestRecord) -> None:
         """Take note of a request that ended."""
         self.requests.record(record)
+        self.feedback.record(record)
         self.experiments.record(record)
 
     async def start(self) -> None:

@@ -2,10 +2,12 @@
 
 A verdict on a hit by likeness is on the pair of the question and the entry: a wrong pair is never
 served again, though the entry stays for its own question. A verdict on any other answer is on the
-entry itself: a wrong one is removed.
+entry itself: a wrong one is removed. A complaint counts as one of all hits since the word before;
+what was served in silence before a restart, or by a gateway that hears of no verdict, is not known.
 """
 
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol
 
@@ -15,7 +17,8 @@ from gateway.errors import BadRequest, NotFound
 from gateway.evidence.labels import LabelDesk
 from gateway.evidence.recorded import CandidateRow, RecordedRequest
 from gateway.evidence.request_log import RequestLog
-from semantic_layer import Label, Selector, SemanticCache
+from gateway.record import RequestRecord
+from semantic_layer import Label, Selector, SemanticCache, StoreUnavailable
 
 Judged = Literal["right", "wrong"]
 Person = Literal["feedback", "review"]
@@ -69,6 +72,12 @@ class Feedback:
         self._find = find
         self._on_verdict = on_verdict
         self._clock = clock
+        self._silent: Counter[str] = Counter()
+
+    def record(self, record: RequestRecord) -> None:
+        """Count a hit that nobody has said a word of yet."""
+        if record.outcome == "semantic":
+            self._silent[record.intent or ""] += 1
 
     async def on_request(
         self,
@@ -149,9 +158,24 @@ class Feedback:
             at=self._clock(),
             note=note or "",
         )
-        await self._labels.add(label)
+        await self._add(label)
         dropped: Literal["pair"] | None = "pair" if verdict == "wrong" else None
         return _result(verdict, request, entry_id, labelled=True, dropped=dropped)
+
+    async def _add(self, label: Label) -> None:
+        """Add a label with the hits that passed in silence since the one before."""
+        if label.source == "feedback" and label.served:
+            passed = self._silent.pop(label.intent, 0)
+            before = self._labels.book.of_request(label.request_id)
+            known = before.silent + 1 if before and before.label_id == label.label_id else 0
+            label = msgspec.structs.replace(label, silent=max(0, known + passed - 1))
+            try:
+                await self._labels.add(label)
+            except StoreUnavailable:
+                self._silent[label.intent] += passed
+                raise
+        else:
+            await self._labels.add(label)
 
     async def _drop(self, entry_id: str, tenant: str | None) -> int:
         return await self._cache.invalidate(Selector(entry_id=entry_id, tenant=tenant))

@@ -4,7 +4,7 @@ A threshold is the lowest score at which the upper 95% bound of the wrong share 
 stays within the intent's budget (`walk`). The bound holds at every time one looks (`betting`), so
 labels may be read as they come. Labels are taken to be sampled by their weights. Feedback, which
 nobody samples, tells of wrong answers at least as often as of right ones: it counts where a low
-wrong share is to be proven, never where a high one is.
+wrong share is to be proven; a high one it proves only held against all that was served (`drift`).
 """
 
 import math
@@ -15,14 +15,21 @@ from typing import Literal
 from semantic_layer.calibration import betting
 from semantic_layer.calibration.drift import Alarm, alarms
 from semantic_layer.calibration.entry_thresholds import entry_thresholds, expected_within
-from semantic_layer.calibration.labels import Label, by_intent, of_scorer, sampled, settled
+from semantic_layer.calibration.labels import (
+    Label,
+    by_intent,
+    of_scorer,
+    reported,
+    sampled,
+    settled,
+)
 from semantic_layer.calibration.sample import Sample
 from semantic_layer.calibration.thresholds import Thresholds
 from semantic_layer.calibration.walk import Proves, lowest_within, proves_always
 
 ALPHA = 0.05
 ThresholdSource = Literal["manual", "own", "pooled", "tightened", "doubted", "prior"]
-LEAST_AGAINST = 8  # labels that tighten a threshold at least: no single verdict does
+LEAST_AGAINST = 8  # labels that tighten a threshold without an alarm: no single verdict does
 _MOST_OF_ANOTHER = 200.0  # labels that another intent's count as, however many there are
 
 
@@ -96,6 +103,12 @@ class _Evidence:
         return [n for n in self.labels if not self.raised or n.at >= self.raised[0].since]
 
     @property
+    def told(self) -> list[Label]:
+        """What people said of hits while they raised an alarm."""
+        spans = [(alarm.since, alarm.at) for alarm in self.raised if alarm.by_people]
+        return [n for n in reported(self.labels) if any(a <= n.at <= b for a, b in spans)]
+
+    @property
     def alpha(self) -> float:
         """What chance of error is left: half of it is spent by each start."""
         return ALPHA / 2.0 ** len(self.raised)
@@ -116,9 +129,7 @@ def calibrate(
     groups = by_intent(settled(of_scorer(labels, scorer)))
     names = list(dict.fromkeys((*base.priors, *groups)))
     evidence = {
-        name: _Evidence(
-            groups.get(name, []), alarms(sampled(groups.get(name, [])), budgets.of(name))
-        )
+        name: _Evidence(groups.get(name, []), alarms(groups.get(name, []), budgets.of(name)))
         for name in names
     }
     intents = {}
@@ -154,8 +165,12 @@ def _threshold(
         found = lowest_within(pooled, budget, alpha=ALPHA, proves=proves_always)
         if found is not None:
             threshold, source = found, "pooled"
+    if own.told:
+        threshold = expected_within(Sample.of(own.told), threshold, budget)
+        source = "tightened"
     current = Sample.of(sampled(own.current))
-    if not _contradicted(current.served_at(threshold), budget):
+    least = 1 if own.raised else LEAST_AGAINST
+    if not _contradicted(current.served_at(threshold), budget, least):
         return threshold, source
     return expected_within(current, threshold, budget), "tightened"
 
@@ -180,9 +195,9 @@ def _pooled(intent: str, evidence: Mapping[str, _Evidence], base: Thresholds) ->
     )
 
 
-def _contradicted(served: Sample, budget: float) -> bool:
-    """Say whether labels of what is served prove that too much of it is wrong."""
-    if len(served) < LEAST_AGAINST:
+def _contradicted(served: Sample, budget: float, least: int) -> bool:
+    """Say whether so many labels of what is served prove that too much of it is wrong."""
+    if len(served) < least:
         return False
     return betting.log_wealth_above(served.draws(), budget) >= -math.log(ALPHA)
 

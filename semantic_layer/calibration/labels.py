@@ -16,6 +16,7 @@ _AUTHORITY: Mapping[LabelSource, int] = MappingProxyType(
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Weight = Annotated[float, msgspec.Meta(ge=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -23,8 +24,9 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``score`` is what the scorer named by ``scorer`` (a fingerprint) gave the pair. ``served`` says
     that a client got the stored answer. ``weight`` is one over the probability with which the pair
-    was sampled. ``at`` is Unix seconds. ``method`` is how the two answers were compared,
-    ``note`` what a person said of them.
+    was sampled. ``silent`` is how many hits of the intent nobody had a word for since the feedback
+    before: a complaint is one of that many. ``at`` is Unix seconds. ``method`` is how the two
+    answers were compared, ``note`` what a person said of them.
     """
 
     label_id: str
@@ -36,6 +38,7 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: float
     tenant: str = "public"
     weight: Weight = 1.0
+    silent: Count = 0
     entry_id: str = ""
     request_id: str = ""
     scorer: str = ""
@@ -55,7 +58,8 @@ def settled(labels: Iterable[Label]) -> list[Label]:
 
     A person's verdict beats a comparison's, a later one an earlier one. A pair is an entry and the
     text (or else the request) it was judged for; what names neither counts by itself. The weight
-    is the least of all: a pair that had several chances was likelier to be sampled.
+    is the least of all: a pair that had several chances was likelier to be sampled. Silent hits
+    add up.
     """
     kept: dict[tuple[str, ...], Label] = {}
     for label in sorted(labels, key=lambda label: label.at):
@@ -68,6 +72,11 @@ def settled(labels: Iterable[Label]) -> list[Label]:
 def sampled(labels: Iterable[Label]) -> list[Label]:
     """Return the labels of pairs that chance or a reviewer picked, not the one who complained."""
     return [label for label in labels if label.source != "feedback"]
+
+
+def reported(labels: Iterable[Label]) -> list[Label]:
+    """Return what people said of answers that they were served; it is of all hits, told or not."""
+    return [label for label in labels if label.source == "feedback" and label.served]
 
 
 def by_intent(labels: Iterable[Label]) -> dict[str, list[Label]]:
@@ -91,4 +100,5 @@ def _stronger(before: Label, label: Label) -> Label:
         winner,
         weight=min(before.weight, label.weight),
         served=before.served or label.served,
+        silent=before.silent + label.silent,
     )

@@ -19,6 +19,7 @@ async def learner(request: pytest.FixtureRequest) -> AsyncIterator[Learner]:
 
 policy = pytest.mark.parametrize
 TOLD = "It takes 2 hours."
+VERBS, ENDS = ("switch", "turn"), (", please?", "? Thank you")
 
 
 @policy("learner", [{"shadow_share": 1.0, "answer": "In the menu."}], indirect=True)
@@ -118,6 +119,36 @@ async def test_pair_is_a_miss_when_feedback_says_it_was_wrong(learner: Learner) 
     assert other.headers["x-strata-cache"] == "semantic"
     labelled = 'strata_hits_labelled_total{intent="general",source="feedback",verdict="wrong"}'
     assert await learner.metric(labelled) == "1.0"
+
+
+async def test_complaint_is_one_of_all_hits_since_the_last_word(learner: Learner) -> None:
+    """Hits that nobody spoke of are counted once, whoever thinks again."""
+    await learner.store("made")
+    for i in range(3):
+        await learner.ask(f"{REWORDED} Thanks{'!' * i}", **{"x-strata-intent": "code"})
+        await learner.ask(REWORDED)
+    hit = await learner.ask(REWORDED)
+    assert hit.headers["x-strata-cache"] == "semantic"
+    about = {"request_id": hit.headers["x-request-id"]}
+    await learner.say("right", **about)
+    assert [label.silent for label in learner.labels] == [3]
+    await learner.ask(REWORDED)
+    await learner.say("wrong", **about)
+    assert [(label.right, label.silent) for label in learner.labels] == [(False, 4)]
+
+
+async def test_intent_falls_back_when_people_complain_too_often(learner: Learner) -> None:
+    """What stops is the intent's serving of other wordings, not just the pairs complained of."""
+    await learner.store("made")
+    starts = [f"{how} I {verb} on updates" for how in ("How can", "How do") for verb in VERBS]
+    hits = [await learner.ask(f"{start}{end}") for start in starts for end in ENDS]
+    assert {hit.headers["x-strata-cache"] for hit in hits} == {"semantic"}
+    for hit in hits:
+        await learner.say("wrong", request_id=hit.headers["x-request-id"])
+    await learner.gateway.evidence.trainer.learn()
+    intents = learner.gateway.evidence.tuner.calibration.intents
+    assert (intents["general"].source, intents["general"].drifted) == ("tightened", True)
+    assert intents["general"].threshold > intents["code"].threshold
 
 
 async def test_last_verdict_holds_when_a_person_thinks_again(learner: Learner) -> None:

@@ -20,7 +20,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,10 +47,10 @@ from tests.bench.semantic.pair_scores import KeptVerifier, PairScores
 from tests.bench.semantic.stream import (
     Array,
     Decider,
+    Nearest,
     Static,
     Stream,
     Tally,
-    nearest_before,
     play,
     vectors_of,
 )
@@ -76,25 +77,33 @@ class Bench:
     scores: PairScores
     kept: Path
     shadow_share: float
+    ways: Sequence[str] = ()
 
     async def run(self, name: str, pairs: Sequence[LabelledPair]) -> list[Tally]:
         """Play one stream with everything."""
         stream = Stream.of(pairs)
         print(f"{name}: {len(pairs)} pairs, {len(stream.texts)} texts", flush=True)
         vectors = vectors_of(stream, self.encoder, self.kept / f"{name}.npy")
+        nearest = Nearest(vectors)
         await self.scores.prepare(
             (stream.texts[asked], stream.texts[stored], cosine)
             for asked in range(1, len(vectors))
-            for stored, cosine in nearest_before(vectors, asked)
+            for stored, cosine in nearest.before(asked)
         )
         intents = [
             self.detect(text, vector) for text, vector in zip(stream.texts, vectors, strict=True)
         ]
         tallies = []
         for decider, keeps_all in self._deciders(stream, intents):
-            tally = await play(stream, vectors, decider, keep_all_misses=keeps_all)
+            if self.ways and not any(way in decider.name for way in self.ways):
+                continue
+            tally = await play(stream, nearest, decider, keep_all_misses=keeps_all)
             print(" ", tally, flush=True)
+            for intent, asked in getattr(decider, "falls", {}).items():
+                print(f"    {intent} fell back at text {asked}: {tally.until(asked)}")
             tallies.append(tally)
+        if self.ways and "GPTCache" not in self.ways:
+            return tallies
         gptcache = _gptcache(stream, vectors)
         print(" ", gptcache or "GPTCache                           absent", flush=True)
         print("  RedisVL                            absent: it needs a Redis with a search module")
@@ -104,14 +113,17 @@ class Bench:
         pooled = PooledThresholds.matching(self.scores.judge.fingerprint)
         chosen: list[tuple[Decider, bool]] = []
         for budget in BUDGETS:
-            blind = None if pooled is None else replace(pooled, expected=None)
-            starts = {"proven": None, "fitted": pooled, "fitted, blind": blind}
-            for name, start in starts.items():
-                learning = Learning(
-                    f"ours, {budget:.0%}, {name} start", stream, intents, self.scores, start,
-                    budget=budget, shadow_share=self.shadow_share,
-                )  # fmt: skip
-                chosen.append((learning, True))
+            ours = partial(
+                Learning, stream=stream, intents=intents, scores=self.scores, pooled=pooled,
+                budget=budget, shadow_share=self.shadow_share,
+            )  # fmt: skip
+            name = f"ours, {budget:.0%}"
+            chosen += [
+                (ours(f"{name}, proven start", start="proven"), True),
+                (ours(f"{name}, default"), True),
+                (ours(f"{name}, default, complaints", told="complaints", shadow_share=0.0), True),
+                (ours(f"{name}, default, all compared", shadow_share=1.0), True),
+            ]
         chosen += [
             (Static(0.95, "cosine >= 0.95"), True),
             (Static(0.98, "cosine >= 0.98"), True),
@@ -164,7 +176,9 @@ async def main(options: argparse.Namespace) -> None:
     judge = Judge(await Scorer.matching(embedder), encoder.knows_word, kept)
     detect = IntentClassifier()
     await IntentTeacher(embedder, {}, options.kept).teach_bundled(detect)
-    bench = Bench(encoder, detect, PairScores(judge, kept), options.kept, options.shadow_share)
+    bench = Bench(
+        encoder, detect, PairScores(judge, kept), options.kept, options.shadow_share, options.ways
+    )
     for name in options.only or STREAMS:
         pairs = STREAMS[name](options.sets)[: options.pairs]
         tallies = await bench.run(name, pairs)
@@ -189,6 +203,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--sets", type=Path, default=Path(sets), help="folder of labelled pairs")
     parser.add_argument("--pairs", type=int, default=3_000, help="of each set, at most")
     parser.add_argument("--only", nargs="*", choices=list(STREAMS))
+    parser.add_argument("--ways", nargs="*", default=(), help="parts of the names to run; all")
     parser.add_argument("--list", type=Path, help="file that hits labelled wrong are added to")
     share = "of hits that are answered afresh and compared"
     parser.add_argument("--shadow-share", type=float, default=0.1, help=share)

@@ -17,6 +17,7 @@ from tests.bench.pair_sets import LabelledPair
 from tests.bench.semantic.curves import interval
 
 MOST_CANDIDATES = 3
+_KEPT_NEAR = 48  # nearest texts found once for all; of those not enough may be stored
 _EMBEDDED = 512  # texts between two savings
 
 Array = npt.NDArray[np.float32]
@@ -68,7 +69,7 @@ class Decider(Protocol):
         """Return the stored text whose answer is served, None to generate."""
         ...
 
-    def learn(self, asked: int, near: Near, served: int | None, verdict: Verdict) -> None:
+    async def learn(self, asked: int, near: Near, served: int | None, verdict: Verdict) -> None:
         """Learn from what became of the text; ``verdict`` tells of a stored one."""
         ...
 
@@ -85,6 +86,13 @@ class Tally:
     first_hit: int | None = None
     seconds: float = 0.0
     wrong_pairs: list[tuple[int, int]] = field(default_factory=list)
+    judged: list[tuple[int, bool]] = field(default_factory=list)
+
+    def until(self, asked: int) -> str:
+        """Return how much of what was served up to a text was wrong, and of what came after."""
+        first = [bad for at, bad in self.judged if at <= asked]
+        later = [bad for at, bad in self.judged if at > asked]
+        return f"{sum(first)}/{len(first)} wrong by then, {sum(later)}/{len(later)} after"
 
     def __str__(self) -> str:
         labelled = self.right + self.wrong
@@ -103,7 +111,7 @@ class Tally:
 
 
 async def play(
-    stream: Stream, vectors: Array, decider: Decider, *, keep_all_misses: bool = True
+    stream: Stream, nearest: "Nearest", decider: Decider, *, keep_all_misses: bool = True
 ) -> Tally:
     """Ask each text in turn; what is not served is generated, compared and stored.
 
@@ -111,21 +119,19 @@ async def play(
     wrong for it.
     """
     tally = Tally(decider.name, len(stream.texts))
-    stored: list[int] = []
-    matrix = np.empty_like(vectors)
-    for asked, vector in enumerate(vectors):
-        near = _nearest(matrix[: len(stored)], stored, vector)
+    is_stored = np.zeros(len(stream.texts), dtype=np.bool_)
+    for asked in range(len(stream.texts)):
+        near = nearest.of(asked, is_stored)
         began = time.perf_counter()
         served = await decider.decide(asked, near)
         tally.seconds += time.perf_counter() - began
-        decider.learn(asked, near, served, partial(stream.verdict, asked))
+        await decider.learn(asked, near, served, partial(stream.verdict, asked))
         if served is not None:
             _count(tally, stream, asked, served)
             continue
         right = bool(near) and stream.verdict(asked, near[0][0]) is True
         if keep_all_misses or not right:
-            matrix[len(stored)] = vector
-            stored.append(asked)
+            is_stored[asked] = True
     return tally
 
 
@@ -134,23 +140,43 @@ def _count(tally: Tally, stream: Stream, asked: int, served: int) -> None:
     tally.right += verdict is True
     tally.wrong += verdict is False
     tally.unlabelled += verdict is None
+    if verdict is not None:
+        tally.judged.append((asked, not verdict))
     if verdict is False:
         tally.wrong_pairs.append((served, asked))
     if tally.first_hit is None:
         tally.first_hit = asked
 
 
-def _nearest(matrix: Array, stored: Sequence[int], vector: Array) -> Near:
-    if not stored:
-        return []
-    cosines = matrix @ vector
-    top = np.argsort(-cosines)[:MOST_CANDIDATES]
-    return [(stored[i], float(cosines[i])) for i in top]
+class Nearest:
+    """The nearest earlier texts of each text; most are found once for all deciders."""
+
+    def __init__(self, vectors: Array) -> None:
+        self._vectors = vectors
+        self._kept: list[Near] = []
+        for start in range(0, len(vectors), _EMBEDDED):
+            rows = vectors[start : start + _EMBEDDED] @ vectors[: start + _EMBEDDED].T
+            self._kept += [_top(row[: start + i], _KEPT_NEAR) for i, row in enumerate(rows)]
+
+    def before(self, asked: int) -> Near:
+        """Return the nearest of all texts that came before, whatever was stored of them."""
+        return self._kept[asked][:MOST_CANDIDATES]
+
+    def of(self, asked: int, is_stored: npt.NDArray[np.bool_]) -> Near:
+        """Return the nearest of the stored ones."""
+        kept = self._kept[asked]
+        near = [one for one in kept if is_stored[one[0]]][:MOST_CANDIDATES]
+        if len(near) == MOST_CANDIDATES or len(kept) < _KEPT_NEAR:
+            return near
+        cosines = self._vectors[:asked] @ self._vectors[asked]
+        return _top(np.where(is_stored[:asked], cosines, -np.inf), MOST_CANDIDATES, least=-2.0)
 
 
-def nearest_before(vectors: Array, asked: int) -> Near:
-    """Return the nearest of all texts that came before, whatever was stored of them."""
-    return _nearest(vectors[:asked], range(asked), vectors[asked])
+def _top(cosines: Array, num: int, least: float = -np.inf) -> Near:
+    is_more = len(cosines) > num
+    chosen = np.argpartition(-cosines, num)[:num] if is_more else np.arange(len(cosines))
+    ordered = chosen[np.argsort(-cosines[chosen], kind="stable")]
+    return [(int(i), float(cosines[i])) for i in ordered if cosines[i] > least]
 
 
 @dataclass(slots=True)
@@ -163,7 +189,7 @@ class Static:
     async def decide(self, asked: int, near: Near) -> int | None:
         return near[0][0] if near and near[0][1] >= self.threshold else None
 
-    def learn(self, asked: int, near: Near, served: int | None, verdict: Verdict) -> None:
+    async def learn(self, asked: int, near: Near, served: int | None, verdict: Verdict) -> None:
         pass
 
 

@@ -45,7 +45,7 @@ class VCacheRule:
         explore = self.exploration(self._seen[stored], similarity)
         return None if self._random.random() <= explore else stored
 
-    def learn(self, asked: int, near: Near, served: int | None, verdict: Verdict) -> None:
+    async def learn(self, asked: int, near: Near, served: int | None, verdict: Verdict) -> None:
         if served is None and near:
             stored, similarity = near[0]
             self._seen[stored].append((similarity, verdict(stored) is True))

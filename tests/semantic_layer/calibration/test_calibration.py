@@ -8,7 +8,7 @@ import pytest
 from semantic_layer.calibration.binomial import lower_bound
 from semantic_layer.calibration.calibration import Budgets, Calibration, calibrate
 from semantic_layer.calibration.labels import Label
-from semantic_layer.calibration.settled import settled_from
+from semantic_layer.calibration.settled import SETTLED, settled_from
 from semantic_layer.calibration.thresholds import PRIORS, Thresholds
 from tests.semantic_layer.labelled_traffic import SCORER, Traffic
 
@@ -196,3 +196,41 @@ def test_only_what_rules_call_the_same_is_served_until_labels_prove_more() -> No
     )  # fmt: skip
     assert (some.source, some.threshold) == ("prior", settled_from(0.01))
     assert (many.source, many.threshold) == ("own", 0.9)
+
+
+def complaints(num: int, silent: int) -> list[Label]:
+    """Return complaints of hits, each after so many that nobody spoke of."""
+    return ones(num, num, score=0.95, source="feedback", silent=silent, at=100.0)
+
+
+def test_intent_is_served_above_complaints_only_when_they_are_many_of_all_hits() -> None:
+    """Six wrong in sixty break a budget of 1%; six in six thousand do not."""
+    many, few = (
+        calibrated(complaints(6, silent)).intents["general"] for silent in (9, 1_000)
+    )  # fmt: skip
+    assert (many.source, many.drifted) == ("tightened", True)
+    assert many.threshold > 0.95
+    assert (few.source, few.threshold) == ("prior", PRIORS["general"])
+
+
+def test_nothing_but_equal_texts_is_served_when_the_surest_were_complained_of() -> None:
+    """Where even the word of rules is wrong too often, no score is left to serve."""
+    labels = ones(6, 6, score=max(SETTLED), source="feedback", silent=9)
+    assert calibrated(labels).intents["general"].threshold > max(SETTLED)
+
+
+def test_intent_comes_back_when_later_labels_prove_it() -> None:
+    """Silence after the fall is no proof; near-misses that were right are."""
+    fallen = complaints(6, 9)
+    quiet = [*fallen, *ones(1, score=0.99, source="feedback", silent=5_000, at=200.0)]
+    assert calibrated(quiet).intents["general"].source == "tightened"
+    right = ones(900, score=0.93, source="gray", served=False, at=300.0)
+    back = calibrated([*fallen, *right]).intents["general"]
+    assert back.source == "own"
+    assert back.threshold <= 0.93
+
+
+def test_alarm_tightens_when_few_labels_raised_it() -> None:
+    """Four wrong of the first four are enough where the surest of budgets is broken."""
+    found = calibrated(ones(4, 4, score=0.95)).intents["general"]
+    assert (found.source, found.drifted) == ("tightened", True)

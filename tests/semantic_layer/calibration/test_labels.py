@@ -64,6 +64,16 @@ def test_later_verdict_counts_when_the_sources_are_alike() -> None:
     assert one.right is False
 
 
+def test_silent_hits_add_up_when_a_pair_is_spoken_of_again() -> None:
+    """The hits before the first word were served all the same."""
+    pair = {"text": "a", "entry_id": "e"}
+    labels = [
+        label("1", at=1, source="feedback", silent=7, **pair),
+        label("2", at=2, source="review", **pair),
+    ]
+    assert settled(labels)[0].silent == 7
+
+
 def test_labels_that_name_no_pair_count_by_themselves() -> None:
     """Two anonymous rows of a file are two."""
     assert len(settled([label("1"), label("2")])) == 2
