@@ -18,6 +18,7 @@ from semantic_layer.chats.differences import difference, key_of
 from semantic_layer.chats.doubts import doubts_of
 from semantic_layer.chats.grounds import other_ground
 from semantic_layer.chats.premises import is_too_long
+from semantic_layer.chats.referents import other_referent
 from semantic_layer.chats.remains import Doubt, IsTalk, Remains, split_of
 from semantic_layer.chats.sides import without_sides
 from semantic_layer.chats.small_talk import sentences
@@ -166,7 +167,9 @@ def _fit_referring(asked: Chat, stored: Chat, remains: Remains) -> Fit:
     texts = (asked.text, stored.text)
     if _BY_ORDER.search(asked.text) and not difference(asked.offer, stored.offer).in_order:
         return _refused(texts, "the assistant named things in another order")
-    differs = _too_much_lone(asked, stored) or exchanged(asked, stored)
+    differs = (
+        _too_much_lone(asked, stored) or exchanged(asked, stored) or other_referent(asked, stored)
+    )
     if differs:
         return _refused(texts, differs)
     one, other = without_sides(asked, stored)
