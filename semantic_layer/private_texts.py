@@ -71,8 +71,9 @@ _NUMBERS = {  # without a checksum, told by what they are called
     ),
 }
 _PASSWORD = re.compile(
-    r"(?:\b(?:password|passwd|passcode|passphrase|pwd)|密码|口令)\s*(?:is\b|was\b|[:=：]|是|为)+\s*"
-    r"[\"'“‘]?(?=\S*[\d!@#$%^&*_-])(\S{5,})",
+    r"(?:\b(?:password|passwd|passcode|passphrase|pwd)|密[码碼]|口令)\s*"
+    r"(?:is\b|was\b|[:=：]|是|[设設改]?[为為]|[设設改]成)+\s*[\"'“‘]?(?=\S*[\d!@#$%^&*_-])(\S{5,})"
+    r"|(?:密[码碼]|口令|[验驗][证證][码碼])\s*[A-Za-z]*\d{4,}(?!年)",
     re.IGNORECASE,
 )
 _CARD = re.compile(r"(?<![\d.-])(?:4|5[1-5]|2[2-7]|3[47]|6[0245])\d(?:[ -]?\d){10,16}(?![\d-])")

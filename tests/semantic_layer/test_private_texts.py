@@ -37,6 +37,10 @@ SECRETS = [
     "my card pin: 4482",
     "The security code is 812",
     "验证码是 482913",
+    "取款密码123456是不是太简单了？",
+    "支付密码设为 135790 可以吗",
+    "密碼是qwer1234，幫我改一下",
+    "驗證碼 482913 過期了嗎",
 ]
 CONTACTS = [
     "write to bob.smith+x@example.co.uk",
@@ -50,6 +54,9 @@ HARMLESS = [
     "The password is incorrect, what now?",
     "Why is my password required to be 12 characters long?",
     "密码忘了怎么办？",
+    "密码用sha256加密够安全吗？",
+    "密码2024年为什么都要改成十二位？",
+    "密碼是什麼意思？",
     "What is 4111111111111112 divided by 3?",
     "Order 20251224 123456 of 1,234,567.89 on 2021-10-11 10:00",
     "What is 3.14159265358979323846?",
