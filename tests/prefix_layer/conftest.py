@@ -1,14 +1,26 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig
 
 from prefix_layer.engine import Engine
 from tests.prefix_layer.driving import make_engine
 from tests.prefix_layer.tiny import write_tiny
+
+
+@pytest.fixture(autouse=True, scope="module")
+def torch_threads() -> Iterator[None]:
+    """Leave torch as many threads as it had: an engine in this process sets its own number.
+
+    With another number sums are rounded otherwise, and scores at a threshold's edge turn.
+    """
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
