@@ -38,6 +38,7 @@ _SAMPLES = ("What is it?", "这是什么？")  # read once ahead, so that word l
 NO_MODEL = "a dry run asks no model"
 _MOST_VERIFIED = 5
 _RENAMED = 0.02  # of cosine, that another name of a place may cost (measured: at most .009)
+_ROUNDING = 0.002  # of cosine, by which machines and numbers of threads differ (measured: .0018)
 _ANOTHER = "another may be served"
 _FIRST_VERIFIED = 1  # the nearest is asked of alone: it is the one served most of the time
 
@@ -175,7 +176,7 @@ class Judge:
         if veto is None and is_same_text(asked, stored):
             return settled(found, 1.0, (*before, Reason("equal", "pass", "the same text")))
         veto = veto or hindrance(asked, stored, found, least)
-        if veto is not None and not self._may_be_renamed(veto, asked, stored, found):
+        if veto is not None and not self._may_be_same(veto, asked, stored, found, least):
             return Weighed(found, 0.0, (veto,))
         comparison = compare(analyse(asked), analyse(stored), self._knows_word)
         ruled = self._rule(comparison)
@@ -192,12 +193,19 @@ class Judge:
         parts = (("last", (asked, stored)), *doubts_of(found))
         return Weighed(found, 0.0, reasons, Open(parts, comparison, ruled.cost))
 
-    def _may_be_renamed(self, veto: Reason, asked: str, stored: str, found: Found) -> bool:
-        """Say whether what lies too far apart may be one text but for a place's other name."""
+    def _may_be_same(
+        self, veto: Reason, asked: str, stored: str, found: Found, least: float
+    ) -> bool:
+        """Say whether rules may call the same what lies too far apart.
+
+        By no more than machines round, or for a place's other name.
+        """
+        if veto.check != "similarity":
+            return False
+        if found.similarity >= least - _ROUNDING:
+            return True
         is_near = found.similarity >= self._scorer.least_similarity - _RENAMED
-        return (
-            veto.check == "similarity" and is_near and share_renamed(*map(analyse, (asked, stored)))
-        )
+        return is_near and share_renamed(*map(analyse, (asked, stored)))
 
     def _rule(self, comparison: Comparison) -> Ruling:
         """Take every finding for a veto where there is no verifier to read what is open."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+import torch
 
 from semantic_layer import (
     MemoryResponseStore,
@@ -36,6 +37,9 @@ from tests.semantic_layer.entries import entry_of
 Pair = tuple[str, str]
 BUDGET = 0.01
 BATCH = 64
+NUM_THREADS = (
+    2  # on any machine: with another number sums are rounded otherwise, by .004 of a score
+)
 
 
 def pairs_by_side() -> Mapping[str, Sequence[Pair]]:
@@ -99,7 +103,12 @@ def encoder(bundled_embedder: Path) -> BertEncoder:
 @pytest.fixture(scope="module")
 def served(encoder: BertEncoder, bundled_embedder: Path) -> set[Pair]:
     pairs = [pair for pair in (*PAIRS["refused"], *PAIRS["served"]) if not is_vetoed(pair, encoder)]
-    return asyncio.run(served_of(pairs, encoder, bundled_embedder))
+    before = torch.get_num_threads()
+    torch.set_num_threads(NUM_THREADS)
+    try:
+        return asyncio.run(served_of(pairs, encoder, bundled_embedder))
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_no_pair_is_served_when_its_answers_differ(served: set[Pair]) -> None:

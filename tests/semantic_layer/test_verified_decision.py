@@ -60,6 +60,16 @@ async def test_verifier_is_not_asked_when_texts_say_the_same(stored: str) -> Non
     assert verifier.asked == []
 
 
+@pytest.mark.parametrize(("below", "is_served"), [(0.0, True), (0.0015, True), (0.003, False)])
+async def test_rules_serve_a_slip_when_its_cosine_is_rounded_down(
+    below: float, is_served: bool
+) -> None:
+    """Machines round cosines otherwise; what rules call the same must not turn on that."""
+    slip = Found(SCORER.least_nearest - below, entry("How do I aply for a refund?"))
+    decision = await Judge(SCORER, verifier=FakeVerifier()).decide(ASKED, 0.9, [slip])
+    assert (decision.entry is not None) == is_served
+
+
 async def test_verifier_is_not_asked_when_a_guard_vetoes() -> None:
     """What a guard has refused cannot be talked back in."""
     verifier = FakeVerifier({"How do I apply for a refund of 50 dollars?": 1.0})
