@@ -65,8 +65,9 @@ async def test_rules_serve_a_slip_when_its_cosine_is_rounded_down(
     below: float, is_served: bool
 ) -> None:
     """Machines round cosines otherwise; what rules call the same must not turn on that."""
-    slip = Found(SCORER.least_nearest - below, entry("How do I aply for a refund?"))
-    decision = await Judge(SCORER, verifier=FakeVerifier()).decide(ASKED, 0.9, [slip])
+    slip = Found(SCORER.least_nearest - below, entry("When was Shakespeare born?"))
+    judge = Judge(SCORER, lambda word: word != "shakespear", FakeVerifier())
+    decision = await judge.decide("When was Shakespear born?", 0.9, [slip])
     assert (decision.entry is not None) == is_served
 
 
