@@ -17,7 +17,8 @@ from semantic_layer.text.script import language_of, simplified
 from semantic_layer.text.stemming import stem
 
 _POINTING = frozenset({"pronoun", "opening", "short", "relation"})
-_MARKS = re.compile(r"[a-z][a-z0-9]+|\d{2,}")
+_NUMBER = re.compile(r"\d{2,}")
+_LATIN = re.compile(r"[a-z][a-z0-9]+")
 _MOST_DETAIL = 80  # characters
 
 
@@ -56,11 +57,12 @@ def things_of(lines: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=16_384)
 def _things_of(line: str) -> frozenset[str]:
-    marks = frozenset(_MARKS.findall(line.casefold()))
+    plain = line.casefold()
+    numbers = frozenset(_NUMBER.findall(plain))
     if language_of(line) == "zh":
-        return marks | _things_zh(line)
+        return numbers.union(_LATIN.findall(plain), _things_zh(line))
     words = (token.norm for token in analyse(line).content if token.kind == "word")
-    return (marks - _empty()) | frozenset(word for word in words if word not in _empty())
+    return numbers.union(word for word in words if word not in _empty())
 
 
 @cache

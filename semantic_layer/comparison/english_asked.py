@@ -30,8 +30,7 @@ def degree(c: Comparison) -> Finding | None:
 
 _TOLD = re.compile(
     r"(?:please |can you |could you )*(?:(?:tell|give|show|write|sing|read|send)(?: me| us)? "
-    r"(?:an?|another|one|some) (?P<thing>[a-z-]+(?: [a-z-]+)?)|show (?:me |us )?(?:some )?code\b"
-    r"|show (?:me |us )?how\b)"
+    r"(?:an?|another|one|some) (?P<thing>[a-z-]+(?: [a-z-]+)?)|show (?:me |us )?(?:some )?code\b)"
 )
 _EXPLAINED = re.compile(r"(?:what(?:'s| is| are)|define|explain|describe) (?:an? |what )?")
 _GOING_ON = re.compile(r"\b(?:for|of|to|that|which|about|between|with)\b")
