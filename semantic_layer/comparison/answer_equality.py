@@ -47,6 +47,8 @@ def compare_answers(one: str, other: str, knows_word: KnowsWord | None = None) -
     Answers that bear different marks of their calls are never called the same: such a mark may be
     the answer ("What is the SHA-1 of …?").
     """
+    if max(len(one), len(other)) > LONG_CHARS:  # not worth the search for marks
+        return _compared(one, other, knows_word)
     (plain_one, marks_one), (plain_other, marks_other) = map(without_call_marks, (one, other))
     if marks_one == marks_other:
         return _compared(one, other, knows_word)

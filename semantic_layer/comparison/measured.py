@@ -82,7 +82,7 @@ def _seat(side: Analysis) -> str:
 
 
 _MODEL = re.compile(
-    r"(?<![a-z])([a-z]++|[\u4e00-\u9fff])[ -]?(\d+(?:\.\d+)?)"
+    r"(?<![a-z0-9])([a-z]++|[\u4e00-\u9fff])[ -]?(\d+(?:\.\d+)?)"
     r"((?:[ -]?(?:pro|max|plus|mini|ultra|lite|ti|super|ltsc|turbo|xt)(?![a-z]))+"
     r"|[sotx](?![a-z\d]))?"
     r"(?! ?(?:秒|sec))"

@@ -122,10 +122,3 @@ def test_no_chat_is_served_when_its_answer_differs(served: set[int]) -> None:
 def test_every_chat_is_served_when_only_its_small_talk_or_wording_differs(served: set[int]) -> None:
     """What an answer cannot turn on costs no hit."""
     assert [ROWS[i] for i in on("served") if i not in served] == []
-
-
-def test_open_pairs_are_few_and_mostly_misses() -> None:
-    """Of what is decided wrongly so far, wrong answers are the least part."""
-    wrong = [ROWS[i]["same"] for i in on("open")]
-    assert wrong.count(False) <= 2
-    assert 5 * len(wrong) <= len(ROWS)
