@@ -15,6 +15,7 @@ settings.load_profile("any")  # a busy machine fails no test
 ALL_OR_NOTHING = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 CPU = Path("/proc/cpuinfo")
+UNFIT = pytest.StashKey[list[str]]()
 CPU_FLAGS = frozenset(CPU.read_text().split() if CPU.is_file() else ())
 
 
@@ -63,13 +64,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Take out what this CPU has no instructions for: no program could be installed for it."""
     marks = ((item, item.get_closest_marker("cpu_flag")) for item in items)
     unfit = [item for item, mark in marks if mark is not None and mark.args[0] not in CPU_FLAGS]
+    config.stash[UNFIT] = [item.nodeid for item in unfit]
     if unfit:
         config.hook.pytest_deselected(items=unfit)
         items[:] = [item for item in items if item not in unfit]
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name what was left out; under CI nothing may be."""
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Name what was left out; under CI nothing may be, but for want of a processor."""
+    unfit = config.stash.get(UNFIT, [])
+    if unfit:
+        terminalreporter.section(f"not for this processor: {len(unfit)}")
+        for nodeid in unfit:
+            terminalreporter.line(nodeid)
     skipped = terminalreporter.stats.get("skipped", [])
     if not skipped:
         return

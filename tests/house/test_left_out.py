@@ -53,3 +53,12 @@ def test_the_run_fails_when_something_is_left_out_under_ci(tmp_path: Path, ci: s
 def test_the_run_passes_when_nothing_is_left_out_under_ci(tmp_path: Path) -> None:
     """The rule is about what is missing, not about CI."""
     assert run(tmp_path, "1", "def test_runs(): pass").returncode == 0
+
+
+def test_what_no_processor_here_can_run_is_named_too(tmp_path: Path) -> None:
+    """No program could be installed for it, so it fails no run."""
+    marked = "import pytest\n\n@pytest.mark.cpu_flag('of-no-cpu')\ndef test_x(): pass\n"
+    result = run(tmp_path, "1", f"{marked}\ndef test_runs(): pass")
+    assert result.returncode == 0, result.stdout
+    assert "not for this processor: 1" in result.stdout
+    assert "test_some.py::test_x" in result.stdout
