@@ -57,6 +57,7 @@ def rules_of(intents: Sequence[IntentSettings]) -> Mapping[str, IntentRule]:
         rules[intent.name] = IntentRule(
             ttl_s=seed.ttl_s if intent.ttl_s is None else intent.ttl_s,
             semantic=seed.semantic if intent.mode is None else intent.mode != "off",
+            in_chats=seed.in_chats and intent.mode is None,
             cacheable=intent.cacheable,
             may_be_stale=seed.may_be_stale,
         )

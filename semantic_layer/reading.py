@@ -68,6 +68,8 @@ class RequestReader:
         rule = self.policy.rule_of(intent)
         if rule.cacheable and (rule.semantic or look.scope is None):
             return
+        if rule.cacheable and rule.in_chats and look.asked_chat.tells_records:
+            return
         if rule.cacheable:
             look.reasons.append(Reason("intent", "skip", f"{intent} answers exact repeats only"))
             look.scope, look.embedding = None, None

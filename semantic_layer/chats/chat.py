@@ -68,6 +68,17 @@ class Chat:
         return core_of(said)
 
     @cached_property
+    def tells_records(self) -> bool:
+        """Whether the last message goes on from figures that the assistant gave before.
+
+        A question about somebody's own records is then about those that stand in the chat.
+        """
+        if self.is_whole or is_too_long(self.history):
+            return False
+        given = (text for role, text in self.history if role == "assistant")
+        return any(char.isdigit() for text in given for char in text)
+
+    @cached_property
     def resolved(self) -> str:
         """The text that is embedded: the last message after what it most likely refers to."""
         if not self.history:

@@ -1,5 +1,7 @@
 """What an intent's rule leaves of a look-up and of a store."""
 
+import pytest
+
 from semantic_layer.intents.intent_rules import IntentRule
 from semantic_layer.outcome import Bypass, Hit, Miss
 from semantic_layer.policy import CachePolicy
@@ -75,3 +77,32 @@ async def test_ttl_is_the_intents_when_its_rule_has_one() -> None:
     assert isinstance(await house.ask(SEED), Hit)
     house.clock.now += 2
     assert isinstance(await house.ask(SEED), Miss)
+
+
+TOLD = "You have 4 guest passes a month, and 3 of them are used."
+ASKED = "so how many guest passes have I got left this month?"
+
+
+@pytest.mark.parametrize(
+    ("told", "last", "found"),
+    [
+        (TOLD, "So how many guest passes have I got left this month", "semantic"),
+        (TOLD.replace("3", "2"), ASKED, "miss"),
+        ("Hello, what can I do for you?", ASKED, "miss"),  # nothing of anybody's was told
+        (TOLD, "How many guest passes have I got left this month?", "miss"),  # said by itself
+    ],
+)
+async def test_question_about_records_is_found_by_likeness_where_the_chat_told_them(
+    told: str, last: str, found: str
+) -> None:
+    """Both chats went on from the same figures; without them only an exact repeat is served."""
+    house = of_intent("mine", IntentRule(semantic=False, in_chats=True))
+    await house.seed("", messages=chat("Hi, how do guest passes work?", TOLD, ASKED))
+    asked = chat("Hi, how do guest passes work?", told, last)
+    assert layer(await house.ask("", messages=asked)) == found
+
+
+def chat(opening: str, told: str, last: str) -> list[dict[str, str]]:
+    """A chat of three messages."""
+    roles = ("user", "assistant", "user")
+    return [{"role": r, "content": t} for r, t in zip(roles, (opening, told, last), strict=True)]
