@@ -31,6 +31,20 @@ SAME = (
 )  # fmt: skip
 
 
+LONG = (
+    "Hi, my lodger left, can I get the single discount?|Yes, 25%. Your council tax account, please?"
+    "|44129087|Thanks, the full charge for this year is 1,860.|do you need proof he left?"
+    "|We may look at other records.|will my payments change?|Yes, we send a revised bill."
+    "|my niece might stay next year|Those under 18 aren't counted.|the street sign is knocked over"
+    "|Thanks, it is reported.|can I pay in 12 instalments?|Yes.|so how much is it per year then?"
+)
+UPGRADE = (
+    "I'm looking at upgrading our Taskwell workspace to Pro|Pro adds timesheets and guest access."
+    "|does it have gantt charts|Yes, on Pro and Business.|and do we get a bill, or single ones?"
+    "|One bill, for all users.|how much is it per year?"
+)
+
+
 def chat_of(lines: str) -> Chat:
     *before, last = lines.split("|")
     history = tuple((("user", "assistant")[i % 2], text) for i, text in enumerate(before))
@@ -49,3 +63,9 @@ def test_both_speak_of_one_thing_when_a_telling_word_is_common(pair: tuple[str, 
     """Names, numbers and two Chinese signs side by side; none where nothing was named."""
     one, other = map(chat_of, pair)
     assert (other_referent(one, other), other_referent(other, one)) == ("", "")
+
+
+def test_one_word_in_common_is_chance_when_a_chat_is_long() -> None:
+    """What stands in both is some word like "bill": both must say much of what either is about."""
+    long, short = chat_of(LONG), chat_of(UPGRADE)
+    assert all("nothing in common" in other_referent(*pair) for pair in permutations((long, short)))
