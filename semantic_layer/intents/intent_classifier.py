@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semantic_layer.intents.intent import CUES, SPECIAL, cue_weights, detect_intent
-from semantic_layer.intents.intent_rules import TRANSACTIONAL
+from semantic_layer.intents.intent_rules import PERSONAL, TRANSACTIONAL
 from semantic_layer.stores.vector_index import Vector
 
 Rows = npt.NDArray[np.float32]
@@ -23,6 +23,11 @@ _HOW_TO = re.compile(
     r"\W*(?:(?:hi|hey|hello|there|please|so|ok|okay|and|but|also|then)\W+)*"
     r"how (?:do|does|did|can|could|should|would|to)\b"
     r"|(?!.*(?:帮我|给我|替我)).{0,6}(?:怎么|如何|怎样)",
+    re.IGNORECASE,
+)
+_HOW_ONE_DOES = re.compile(
+    r"\W*(?:(?:hi|hey|hello|there|please|so|ok|okay|and|but|also|then)\W+)*"
+    r"how (?:(?:do|can|could|should|would) (?:i|we|you|one|people|customers|users)|to)\b",
     re.IGNORECASE,
 )
 
@@ -68,7 +73,8 @@ class IntentClassifier:
     """Names the intent of a text: by ``own`` intents, else by the seed ones, else by words.
 
     Without a vector, or before it has learnt anything, it goes by words alone. Who asks how
-    something is done does not ask for it to be done: such a text is never transactional.
+    something is done does not ask for it to be done: such a text is never transactional. How one
+    does it ("how do I get my child's results") is the same for everybody, so never personal.
     """
 
     def __init__(self, seed: LinearIntents | None = None, own: LinearIntents | None = None) -> None:
@@ -92,6 +98,8 @@ class IntentClassifier:
                 return best
         if _HOW_TO.match(text):
             seed[TRANSACTIONAL] = 0.0
+        if _HOW_ONE_DOES.match(text):
+            seed[PERSONAL] = 0.0
         return _best(seed)
 
 
