@@ -19,6 +19,7 @@ _MOST_CUES = 8
 _FREEDOM = 20.0  # inverse of the ridge on the weights
 _STEPS = 400
 _MARGIN = 0.25  # by which an intent that costs hits must be the likelier
+_ACT_MARGIN = 0.0  # but an act that is taken for a question is worse than a lost hit
 _HOW_TO = re.compile(
     r"\W*(?:(?:hi|hey|hello|there|please|so|ok|okay|and|but|also|then)\W+)*"
     r"how (?:do|does|did|can|could|should|would|to)\b"
@@ -114,7 +115,8 @@ def _best(scores: Mapping[str, float]) -> str:
     """Return the likeliest intent; the special ones must be so by far."""
     plain = max((name for name in scores if name not in SPECIAL), key=scores.__getitem__)
     special = max((name for name in scores if name in SPECIAL), key=scores.__getitem__)
-    return special if scores[special] > scores[plain] + _MARGIN else plain
+    margin = _ACT_MARGIN if special == TRANSACTIONAL else _MARGIN
+    return special if scores[special] > scores[plain] + margin else plain
 
 
 def _softmax(logits: Rows) -> Rows:

@@ -74,7 +74,7 @@ BANKING = {
 }
 NUM_CLINC, NUM_BANKING = 24, 12  # texts of each of their intents
 NUM_CLINC_TEST, NUM_BANKING_TEST, NUM_UNLABELLED = 6, 3, 250
-AUTHORED_SHARE = 1.0
+AUTHORED_SHARE, SPECIAL_TIMES = 0.6, 8.0  # one in fifty is special
 OWN_SHARES = {"en": 3.0, "zh": 5.0}
 PROBES = (
     "What is the capital of Australia?", "Transfer £50 to Anna", "我的余额是多少？",
@@ -82,7 +82,8 @@ PROBES = (
 )  # fmt: skip
 STATEMENT = (
     "Softmax regression over multilingual-e5-small's vectors and the cue weights of "
-    "intents.*.json. Fitted on our own (intent_examples.*.json), on 24 training texts "
+    "intents.*.json. Fitted on our own (intent_examples.*.json and 4,056 questions of "
+    "tests/bench/semantic/authored), on 24 training texts "
     "of each of 118 intents of clinc150 (CC BY 3.0, Larson et al. 2019) and on 12 of each of 35 of "
     "banking77 (CC BY 4.0, PolyAI), mapped to our intents; none of their text is kept here. "
     "'examples' are the vectors of our own examples, in eight bits."
@@ -137,7 +138,11 @@ def authored(*, held_out: bool) -> list[Labelled]:
     with AUTHORED.open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return [
-        Labelled(row["text"], row["intent"], AUTHORED_SHARE)
+        Labelled(
+            row["text"],
+            row["intent"],
+            AUTHORED_SHARE * (1.0 if row["intent"] == PLAIN else SPECIAL_TIMES),
+        )
         for at, row in enumerate(rows)
         if (at % 4 == 0) == held_out
     ]

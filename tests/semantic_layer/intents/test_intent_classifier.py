@@ -26,6 +26,7 @@ SPECIAL = [
     ("Please book me a table for four tonight", "transactional"),
     ("帮我给妈妈转三百块", "transactional"),
     ("book me a table and tell me how to get there", "transactional"),
+    ("I'd like to cancel the order I placed this morning", "transactional"),
 ]
 ORDINARY = [
     "How does Today show differ from Good Morning America?",
@@ -40,6 +41,9 @@ ORDINARY = [
     "how do i reset the password on my home router",
     "how do i cancel my gym membership",
     "hi, how do i book a table",
+    "so how do i get my childs exam results",
+    "空调万能遥控器怎么解锁",
+    "一副耳机可不可以手机电脑一起连着",
     "how to reset the password on a router",
     "请问如何取消健身房会员",
     "为什么天空是蓝色的？",
