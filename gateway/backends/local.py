@@ -32,7 +32,7 @@ from gateway.backends.plan import Plan
 from gateway.backends.prompt_reader import PromptReader, too_long
 from gateway.backends.recent_prompts import RecentPrompts
 from gateway.backends.recent_requests import RecentRequests
-from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
+from gateway.backends.sampling import NEUTRAL, Wish, read_wish, refuse_unsupported
 from gateway.backends.tokenizer import Tokenizer, fingerprint_text_files
 from gateway.backends.tool_format import ToolParserName
 from gateway.backends.tool_parser import ToolParser
@@ -92,7 +92,7 @@ class LocalBackend:
         self.tokenizer = Tokenizer(model_path)
         self._reader = PromptReader(self.tokenizer, tool_parser)
         fingerprint = _fingerprint(model_path, client)
-        self._info = ModelInfo(model_id, "strata", fingerprint)
+        self._info = ModelInfo(model_id, "strata", fingerprint, neutral=NEUTRAL)
         self._recent = RecentPrompts()
         self._memory_path = memory_path
         self._requests = RecentRequests()

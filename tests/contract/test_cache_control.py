@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.contract.client import until
+from tests.contract.client import Client, until
 from tests.contract.conftest import Relay
 from tests.fakes.upstream import Answer, FakeUpstream, streamed
 
@@ -73,6 +73,35 @@ def test_only_the_cache_is_asked_when_only_if_cached(relay: Relay, upstream: Fak
     relay.seed(ASKED)
     assert outcome(relay.chat(ASKED, headers=only)) == "exact"
     assert outcome(relay.chat(REWORDED, headers=only)) == "semantic"
+
+
+DEFAULTS: list[dict[str, Any]] = [
+    {"n": 1, "logprobs": False, "response_format": {"type": "text"}, "logit_bias": {}},
+    {"tools": [], "tool_choice": "none", "parallel_tool_calls": True, "stop": []},
+]
+
+
+@pytest.mark.parametrize("said", DEFAULTS)
+def test_repeat_hits_when_defaults_are_said_or_left_out(
+    relay: Relay, upstream: FakeUpstream, said: dict[str, Any]
+) -> None:
+    """What cannot change an answer parts no repeats, nor questions in other words."""
+    relay.seed(ASKED)
+    assert outcome(relay.answer(ASKED, **said)) == "exact"
+    assert outcome(relay.answer(REWORDED, **said)) == "semantic"
+    relay.seed("Who was Ada?", **said)
+    assert outcome(relay.answer("Who was Ada?")) == "exact"
+    assert len(upstream.calls) == 2
+
+
+def test_penalty_of_nothing_is_no_field_when_the_model_is_ours(
+    client: Client, relay: Relay
+) -> None:
+    """The local model takes an absent penalty for 0; what another engine takes is its own."""
+    zero = {"frequency_penalty": 0, "presence_penalty": 0}
+    for caller, found in ((client, "exact"), (relay, "miss")):
+        caller.seed("Name a river.")
+        assert outcome(caller.answer("Name a river.", **zero)) == found
 
 
 @pytest.mark.parametrize("way", ["header", "field"])
