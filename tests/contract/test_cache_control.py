@@ -247,6 +247,31 @@ def test_question_hits_when_its_pages_are_shared(relay: Relay, upstream: FakeUps
         assert outcome(relay.answer(asked, strata=other, headers=NO_STORE)) == "miss", context
 
 
+def test_our_rules_hit_when_the_documents_tell_them(relay: Relay) -> None:
+    """In a chat on named documents "our" is the organisation's, whatever was asked before."""
+    documents = ["handbook-3"]
+    before = [user("What is our shipping time?"), {"role": "assistant", "content": "Two days."}]
+    asked, reworded = (
+        "Can we return opened goods to the supplier?",
+        "Is it possible for us to return opened goods to the supplier?",
+    )
+    relay.seed([user(rag(asked, "Page. "))], strata={"query": asked, "context": documents})
+    chat = [*before, user(rag(reworded, "Other pages. "))]
+    fields = {"query": reworded, "context": documents}
+    assert outcome(relay.answer(chat, strata=fields, headers=NO_STORE)) == "semantic"
+    told = [user("We bought the Pro plan."), {"role": "assistant", "content": "Great."}, *chat]
+    assert outcome(relay.answer(told, strata=fields, headers=NO_STORE)) == "miss"
+    mine = "What is the status of my return?"
+    fields = {"query": mine, "context": documents}
+    relay.seed(rag(mine, "Page. "), strata=fields)
+    named = relay.answer(f"{rag(mine, 'Page. ')} Please.", strata=fields, headers=NO_STORE)
+    assert (outcome(named), named.headers["x-strata-intent"]) == ("miss", "personal")
+
+
+def user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
 def test_repeat_needs_the_same_documents_when_a_context_is_named(relay: Relay) -> None:
     """Also an exact repeat misses when the documents behind it changed."""
     relay.seed(ASKED, strata={"context": ["doc-1"]})
