@@ -74,7 +74,7 @@ OF_US = [("user", "We bought the Pro plan."), ("assistant", "Great.")]
 
 @pytest.mark.parametrize("text", OURS)
 def test_our_matters_are_the_documents_when_documents_are_named(text: str) -> None:
-    """Those of "us" are theirs whom they are about, unless the user told of "us"; his own premises still count."""
+    """They are about "us", unless the user told of "us" himself; his own premises still count."""
     assert dependence_of(text, ASKED_BEFORE).kind == "personal"
     assert dependence_of(text, ASKED_BEFORE, documented=True).alone
     assert dependence_of(text, OF_US, documented=True).kind == "personal"
