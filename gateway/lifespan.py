@@ -18,6 +18,7 @@ from gateway.kept_responses import KeptResponses
 from gateway.ledger import Ledger
 from gateway.local_models import embedding_model_of, local_backends, open_embedder, start_engine
 from gateway.metrics import Metrics
+from gateway.model_names import ModelNames
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
 from gateway.policies import cache_policy, evidence_policy
@@ -68,7 +69,8 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
     """
     async with AsyncExitStack() as stack:
         stack.push_async_callback(traces.close)
-        metrics, stats, key_ring = Metrics(), TrafficStats(), KeyRing(settings.api_keys_file)
+        names, key_ring = ModelNames(), KeyRing(settings.api_keys_file)
+        metrics, stats = Metrics(names), TrafficStats(names)
         series = TrafficSeries()
         engine = await start_engine(stack, settings)
         store_url = await open_redis(settings, stack)
@@ -110,7 +112,7 @@ async def open_parts(settings: Settings, traces: Traces) -> AsyncIterator[Parts]
         stack.push_async_callback(cache.close)
         if isinstance(index, SharedIndex):
             await _in_background(stack, index.follow())
-        metrics.know_models(lambda name: backends.find(name) is not None)
+        names.know(backends.lists, lambda name: backends.find(name) is not None)
         evidence = Evidence(
             open_evidence_journal(settings, store_url),
             cache=cache,

@@ -1,10 +1,10 @@
 """Prometheus metrics, and the only file that names its client library.
 
-Names are fixed by the product's contract. Label values are bounded: models nobody serves and
-intents nobody knows do not become series.
+Names are fixed by the product's contract. Label values are bounded: models that nobody serves, or
+that never answered, and intents nobody knows do not become series.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from prometheus_client import (
@@ -20,8 +20,9 @@ from prometheus_client.metrics import MetricWrapperBase
 from gateway.backends.upstream import ReplicaView
 from gateway.engine_metrics import EngineCollector
 from gateway.ledger import SPENT
+from gateway.model_names import OTHER, ModelNames
 from gateway.record import RequestRecord
-from gateway.stats import MAX_TENANTS, OTHER, counted_as, tokens_saved, tokens_used
+from gateway.stats import MAX_TENANTS, counted_as, tokens_saved, tokens_used
 from prefix_layer import EngineStats
 from semantic_layer import Label, Progress
 
@@ -29,7 +30,6 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 REJECTED = "rejected"
 NO_INTENT = "none"
 MAX_INTENTS = 64
-MAX_MODELS = 256
 REPLICA = "upstream replica"
 
 M = TypeVar("M", bound=MetricWrapperBase)
@@ -43,16 +43,12 @@ _LOOKUP_BUCKETS = (
 
 
 class Metrics:
-    """All series of one gateway, in a registry of its own.
+    """All series of one gateway, in a registry of its own."""
 
-    Until `know_models` is called every model is ``other``.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, names: ModelNames | None = None) -> None:
         self._registry = CollectorRegistry()
-        self._is_known_model: Callable[[str], bool] = lambda _: False
+        self._names = names or ModelNames()
         self._intents: set[str] = set()
-        self._models: set[str] = set()
         self._tenants: set[str] = set()
         self._counters: dict[str, _Children[Counter]] = {}
         self._engine = EngineCollector()
@@ -134,14 +130,10 @@ class Metrics:
         )
         self._threshold = self._gauge("strata_threshold", "Score a hit must reach", "intent")
 
-    def know_models(self, is_known: Callable[[str], bool]) -> None:
-        """Take what tells whether a model's name may become a label value."""
-        self._is_known_model = is_known
-
     def record(self, record: RequestRecord) -> None:
         """Count one request that reached the pipeline, once, when it has ended."""
         outcome = counted_as(record)
-        model = self._model(record.model)
+        model = self._names.of(record.model, answered=record.is_answered)
         self._requests(record.route, outcome, model, self._intent(record.intent)).inc()
         tenant = _bounded(self._tenants, record.tenant, MAX_TENANTS)
         self._tenant_requests(tenant, outcome).inc()
@@ -195,7 +187,8 @@ class Metrics:
 
     def count_fallback(self, asked: str, used: str) -> None:
         """Count one answer of a model in place of another."""
-        self._fallbacks(self._model(asked), self._model(used)).inc()
+        asked, used = self._names.of(asked, answered=False), self._names.of(used, answered=True)
+        self._fallbacks(asked, used).inc()
 
     def count_money(self, kind: str, currency: str, amount: float) -> None:
         """Count money; the kind is ``spent`` or the layer that saved it."""
@@ -258,12 +251,6 @@ class Metrics:
     def render(self) -> bytes:
         """Return the exposition text, of type `CONTENT_TYPE`."""
         return generate_latest(self._registry)
-
-    def _model(self, model: str) -> str:
-        """Return a model's label; models that a pattern lets in are many, labels must not be."""
-        if not self._is_known_model(model):
-            return OTHER
-        return _bounded(self._models, model, MAX_MODELS)
 
     def _intent(self, intent: str | None) -> str:
         if intent is None:

@@ -251,7 +251,7 @@ def _query(call: Call, found: tuple[Backend, ModelInfo] | None) -> CacheQuery:
         namespace=call.namespace,
         model=call.model,
         model_fingerprint=found[1].fingerprint_with(call.headers) if found else UNKNOWN_FINGERPRINT,
-        request=call.body,
+        request=found[1].said(call.body) if found else call.body,
         api=call.api,
         num_bytes=call.num_bytes,
     )

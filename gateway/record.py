@@ -63,3 +63,8 @@ class RequestRecord:
     def is_unanswered(self) -> bool:
         """Whether it ended well with nothing: only the cache was asked, and nothing was there."""
         return self.end == "ok" and self.usage is None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it ended well with a whole answer."""
+        return self.end == "ok" and self.usage is not None

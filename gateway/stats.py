@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.latency import LatencyHistogram
+from gateway.model_names import OTHER, ModelNames
 from gateway.record import HITS, RequestRecord
 
-OTHER = "other"
-MAX_MODELS = 64
 MAX_TENANTS = 256
 
 
@@ -44,7 +43,8 @@ def tokens_used(record: RequestRecord) -> dict[str, int]:
 class TrafficStats:
     """Collects the records of one process; memory is bounded whatever the traffic is."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: ModelNames | None = None) -> None:
+        self._names = names or ModelNames()
         self._outcomes: Counter[str] = Counter()
         self._coalesced = 0
         self._rejected = 0
@@ -69,7 +69,8 @@ class TrafficStats:
         self._outcomes[outcome] += 1
         self._coalesced += record.coalesced
         self._by_intent[record.intent or "none"][outcome] += 1
-        self._by_model[self._model(record.model)][outcome] += 1
+        model = self._names.of(record.model, answered=record.is_answered)
+        self._by_model[model][outcome] += 1
         if not record.is_unanswered:
             self._seconds[outcome].add(record.seconds)
         if record.ttft_s is not None:
@@ -119,10 +120,6 @@ class TrafficStats:
             return
         kind = "hit" if 2 * record.usage.cached_tokens >= record.usage.prompt_tokens else "miss"
         self._prefix_ttft[kind].add(ttft_s)
-
-    def _model(self, name: str) -> str:
-        known = name in self._by_model or len(self._by_model) < MAX_MODELS
-        return name if known else OTHER
 
     def _tenant(self, name: str) -> str:
         known = name in self._by_tenant or len(self._by_tenant) < MAX_TENANTS

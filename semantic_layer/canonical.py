@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from semantic_layer.chats.conversation import PLACEHOLDER, Turn
+from semantic_layer.neutral_fields import without_neutral
 from semantic_layer.request import CacheQuery
 
 TRANSPORT_ONLY = frozenset(
@@ -80,7 +81,10 @@ def encode(value: Any) -> bytes:
 
 
 def request_fields(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that make the key: nulls dropped, text parts joined, one token limit."""
+    """Return the fields that make the key: those that say something, each in one way.
+
+    Nulls and defaults are dropped, text parts joined, and there is one token limit.
+    """
     return _fields(request)
 
 
@@ -115,7 +119,7 @@ def _fields(request: Mapping[str, Any]) -> dict[str, Any]:
     if limits and encode(limits[0]) == encode(limits[-1]):
         fields.pop("max_tokens", None)
         fields["max_completion_tokens"] = limits[0]
-    return fields
+    return without_neutral(fields)
 
 
 def _plain(value: Any) -> Any:

@@ -6,12 +6,14 @@ from semantic_layer.beside import beside_loop
 from semantic_layer.calibration.thresholds import Thresholds
 from semantic_layer.canonical import scope_of
 from semantic_layer.chats.conversation import split
+from semantic_layer.chats.organisation import speaks_of_oneself, speaks_of_us, without_us
 from semantic_layer.chats.rewriting import distrust
 from semantic_layer.decision import NO_MODEL
 from semantic_layer.errors import StoreUnavailable, TextTooLong
 from semantic_layer.guarded import GuardedParts, Stopwatch
 from semantic_layer.intents.clock import asks_the_clock
 from semantic_layer.intents.intent import DetectIntent
+from semantic_layer.intents.intent_rules import PERSONAL
 from semantic_layer.lookup import Lookup
 from semantic_layer.models.embedding import is_beyond
 from semantic_layer.outcome import Reason
@@ -41,9 +43,17 @@ class RequestReader:
             await self._restate(look, watch)
             await self._embed(look, watch)
         if look.intent is None:
-            self._obey(look, self._detect(look.text, look.embedding), thresholds)
+            self._obey(look, self._intent_of(look, look.text), thresholds)
             if asks_the_clock(look.text):
                 self._leave_out(look, "what time it is is never cached")
+
+    def _intent_of(self, look: Lookup, text: str) -> str:
+        """Tell the intent; where documents are named "our order" is theirs, "my order" is not."""
+        intent = self._detect(text, look.embedding)
+        is_ours = look.control.context and speaks_of_us(text) and not speaks_of_oneself(text)
+        if intent == PERSONAL and is_ours:
+            return self._detect(without_us(text), look.embedding)
+        return intent
 
     def _read_turn(self, look: Lookup) -> None:
         """Find out what similarity is judged on, and whether there is a scope."""

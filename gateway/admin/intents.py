@@ -167,7 +167,8 @@ def intent_view(parts: Parts, name: str) -> IntentView:
         mode=policy.mode,
         threshold=thresholds.of(name),
         source=_source(parts, name),
-        prior=thresholds.prior(name),
+        prior=evidence.tuner.base().prior(name),
+        doubted=evidence.tuner.doubted(name),
         budget=evidence.tuner.budgets.of(name),
         ttl=policy.ttl_s if policy.ttl_s is not None else parts.cache.policy.ttl_of(name),
         version=evidence.intents.version(name),
@@ -184,7 +185,7 @@ def _source(parts: Parts, name: str) -> ThresholdSource:
         return "manual"
     found = tuner.calibration.intents.get(name)
     if found is None or found.source in {"manual", "prior"}:  # manual: until labels are read again
-        return "doubted" if tuner.trap_odds > 1 else "prior"
+        return "prior" if tuner.doubted(name) is None else "doubted"
     return found.source
 
 

@@ -114,7 +114,8 @@ class Work:
 class ModelInfo:
     """A model a backend serves. ``fingerprint`` changes when its answers may change.
 
-    ``relayed`` names the client's headers that go along and may change the answer.
+    ``relayed`` names the client's headers that go along and may change the answer; ``neutral``
+    are values of fields that, to this model, say what leaving the field out says.
     """
 
     model_id: str
@@ -123,6 +124,16 @@ class ModelInfo:
     created: int = 0
     prices: Prices | None = None
     relayed: tuple[str, ...] = ()
+    neutral: Mapping[str, float] = field(default_factory=dict)
+
+    def said(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return what of a body says something to this model."""
+        silent = {
+            name
+            for name, value in self.neutral.items()
+            if body.get(name) == value and isinstance(body[name], bool) == isinstance(value, bool)
+        }
+        return {name: body[name] for name in body if name not in silent} if silent else body
 
     def fingerprint_with(self, headers: Mapping[str, str]) -> str:
         """Return the fingerprint of what answers when these headers go along."""

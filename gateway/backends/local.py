@@ -16,6 +16,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from gateway.backends.base import Event, Final, Finish, ModelInfo, PartHealth, Usage, Work
 from gateway.backends.calling_choice import CallingChoice
 from gateway.backends.choice import Choice
+from gateway.backends.context import too_long
 from gateway.backends.engine_steps import EngineSteps
 from gateway.backends.explanation import Prompt
 from gateway.backends.legacy_functions import (
@@ -29,10 +30,10 @@ from gateway.backends.local_prefix import LocalPrefix
 from gateway.backends.merge import merge
 from gateway.backends.phases import OnPhase, no_phase
 from gateway.backends.plan import Plan
-from gateway.backends.prompt_reader import PromptReader, too_long
+from gateway.backends.prompt_reader import PromptReader
 from gateway.backends.recent_prompts import RecentPrompts
 from gateway.backends.recent_requests import RecentRequests
-from gateway.backends.sampling import Wish, read_wish, refuse_unsupported
+from gateway.backends.sampling import NEUTRAL, Wish, read_wish, refuse_unsupported
 from gateway.backends.tokenizer import Tokenizer, fingerprint_text_files
 from gateway.backends.tool_format import ToolParserName
 from gateway.backends.tool_parser import ToolParser
@@ -41,6 +42,7 @@ from prefix_layer import (
     EngineClient,
     EngineState,
     Generate,
+    Ready,
     Sampling,
     fingerprint_model,
     weights_name,
@@ -92,7 +94,7 @@ class LocalBackend:
         self.tokenizer = Tokenizer(model_path)
         self._reader = PromptReader(self.tokenizer, tool_parser)
         fingerprint = _fingerprint(model_path, client)
-        self._info = ModelInfo(model_id, "strata", fingerprint)
+        self._info = ModelInfo(model_id, "strata", fingerprint, neutral=NEUTRAL)
         self._recent = RecentPrompts()
         self._memory_path = memory_path
         self._requests = RecentRequests()
@@ -137,13 +139,13 @@ class LocalBackend:
     async def _chat(self, work: Work) -> AsyncGenerator[Event, None]:
         refuse_unsupported(work.body)
         plan, prompt = await self._in_thread(
-            self._reader.read, work.body, work.salt, self._context_length
+            self._reader.read, work.body, work.salt, self._client.ready
         )
         ready = await self._engine.ready()
         stop_ids = self.tokenizer.stop_ids
         wish = read_wish(work.body, vocab_size=ready.vocab_size, stop_ids=stop_ids)
         token_ids = prompt.token_ids
-        max_tokens = self._clamp(wish.max_tokens, len(token_ids), ready.context_length)
+        max_tokens = self._clamp(wish.max_tokens, len(token_ids), ready)
         choices = [self._choice(index, wish, plan) for index in range(wish.num_choices)]
         commands = [
             self._command(work, token_ids, wish.of_choice(index, max_tokens, plan.grammar))
@@ -210,20 +212,14 @@ class LocalBackend:
         plain = Choice(index, self.tokenizer, (), marked=self._reader.markers)
         return CallingChoice(plain, ToolParser(self._reader.form), wish.stops)
 
-    @property
-    def _context_length(self) -> int | None:
-        """The engine's, None while it is not ready."""
-        ready = self._client.ready
-        return None if ready is None else ready.context_length
-
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         call = partial(work, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
-    def _clamp(self, asked: int | None, num_prompt: int, context_length: int) -> int:
-        room = context_length - num_prompt
+    def _clamp(self, asked: int | None, num_prompt: int, ready: Ready) -> int:
+        room = ready.context_length - num_prompt
         if room < 1:
-            raise too_long(str(num_prompt), context_length)
+            raise too_long(str(num_prompt), ready)
         return min(self._default_max_tokens if asked is None else asked, room)
 
     def _command(self, work: Work, prompt: list[int], sampling: Sampling) -> Generate:

@@ -16,12 +16,13 @@ import msgspec
 
 from gateway.backends.base import Delta, Event, Final, Finish, Usage, Work
 from gateway.backends.choice import Choice
+from gateway.backends.context import too_long
 from gateway.backends.legacy_logprobs import LegacyLogprobsWriter
 from gateway.backends.merge import merge
 from gateway.backends.prompt_reader import QUICKLY_READ
 from gateway.backends.sampling import Wish, read_wish
 from gateway.backends.tokenizer import Tokenizer
-from gateway.errors import BadRequest, ContextTooLong
+from gateway.errors import BadRequest
 from gateway.wire.completions import Prompt, name_of, prompts_of
 from prefix_layer import Generate, Ready, Tokens
 
@@ -127,10 +128,7 @@ class LocalCompletions:
 
 def _check_length(name: str, num_tokens: int, ready: Ready, said: str) -> None:
     if num_tokens >= ready.context_length:
-        raise ContextTooLong(
-            f"{name}: has {said} tokens, the model's context is {ready.context_length} tokens",
-            param=name,
-        )
+        raise too_long(said, ready, name)
 
 
 def _tasks(prompts: Sequence[tuple[list[int], str, int]], num_candidates: int) -> list[_Task]:

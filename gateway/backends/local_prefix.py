@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.backends.context import limit_of
 from gateway.backends.explanation import Explainer, Explanation, Prompt
 from gateway.backends.recent_prompts import RecentPrompts
 from gateway.backends.recent_requests import RecentRequests
@@ -180,8 +181,8 @@ class LocalPrefix:
         if ready is None or num_tokens < ready.context_length:
             return None
         text = (
-            f"would be refused: the prompt has {num_tokens} tokens, and the model's context of "
-            f"{ready.context_length} leaves no room for an answer"
+            f"would be refused: the prompt has {num_tokens} tokens, which leaves no room for an "
+            f"answer; {limit_of(ready)}"
         )
         return Explanation(num_tokens, 0, {}, None, "too_long", text)
 

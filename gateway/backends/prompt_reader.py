@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gateway.backends.context import too_long
 from gateway.backends.explanation import Prompt
 from gateway.backends.generated_ids import GeneratedIds
 from gateway.backends.history import read_history
@@ -10,7 +11,8 @@ from gateway.backends.recent_prompts import digest_turns
 from gateway.backends.tokenizer import Tokenizer
 from gateway.backends.tool_format import FORMATS, ToolParserName, recognise
 from gateway.backends.tool_prompt import with_tools
-from gateway.errors import BadRequest, ContextTooLong
+from gateway.errors import BadRequest
+from prefix_layer import Ready
 
 QUICKLY_READ = 1 << 18  # characters
 
@@ -30,11 +32,11 @@ class PromptReader:
         self.markers = tokenizer.special_ids("".join(self.form.markers))
 
     def read(
-        self, body: dict[str, Any], salt: bytes, context_length: int | None = None
+        self, body: dict[str, Any], salt: bytes, ready: Ready | None = None
     ) -> tuple[Plan, Prompt]:
         """Return how the answer is to be made, and the prompt.
 
-        What is huge and can't fit ``context_length`` tokens is refused unread.
+        What is huge and can't fit the engine's context is refused unread, if it is ``ready``.
 
         Raises:
             BadRequest: the request cannot be served as it is; names the field.
@@ -44,8 +46,8 @@ class PromptReader:
         template = self.tokenizer.template
         knows_tools = template is not None and template.knows_tools
         history = read_history(body.get("messages"), knows_tools=knows_tools)
-        if context_length is not None:
-            self._refuse_huge(history, context_length)
+        if ready is not None:
+            self._refuse_huge(history, ready)
         if plan.tools and not (template is not None and template.shows_tools):
             history = with_tools(history, plan.tools)
         text = self.tokenizer.render(history, plan.tools, continued=_is_continued(body, history))
@@ -53,22 +55,13 @@ class PromptReader:
         roles = tuple(str(message["role"]) for message in history)
         return plan, Prompt(text, token_ids, roles, digest_turns(history))
 
-    def _refuse_huge(self, history: list[dict[str, Any]], context_length: int) -> None:
+    def _refuse_huge(self, history: list[dict[str, Any]], ready: Ready) -> None:
         """Count what a template surely shows: of what an assistant said some leave parts out."""
         said = [message["content"] for message in history if message["role"] != "assistant"]
-        if sum(map(len, said)) > QUICKLY_READ or len(said) >= context_length:
+        if sum(map(len, said)) > QUICKLY_READ or len(said) >= ready.context_length:
             least = sum(map(self.tokenizer.least_tokens, said))
-            if least >= context_length:
-                raise too_long(f"at least {least}", context_length)
-
-
-def too_long(num_tokens: str, context_length: int) -> ContextTooLong:
-    """Return the error of a prompt that leaves no room for an answer."""
-    return ContextTooLong(
-        f"the model's context is {context_length} tokens here, as far as local.kv_tokens leaves it "
-        f"room, but the prompt has {num_tokens} tokens",
-        param="messages",
-    )
+            if least >= ready.context_length:
+                raise too_long(f"at least {least}", ready)
 
 
 def _is_continued(body: dict[str, Any], history: list[dict[str, Any]]) -> bool:

@@ -81,6 +81,12 @@ class Backends:
                 return backend, matched
         return None
 
+    def lists(self, model_id: str) -> bool:
+        """Say whether a backend has a model of this name, not only a pattern that fits it."""
+        return any(
+            info.model_id == model_id for backend in self._backends for info in backend.models()
+        )
+
     def prices_of(self, model_id: str) -> Prices | None:
         """Return what a model's tokens cost; None when nothing was said of it."""
         found = self.find(model_id)

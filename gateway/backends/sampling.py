@@ -28,6 +28,7 @@ _NEUTRAL = {  # fields of other engines that would change an answer, with the va
     "ignore_eos": False,
     "use_beam_search": False,
 }
+NEUTRAL = {"presence_penalty": 0, "frequency_penalty": 0, **_NEUTRAL}  # as if they were not there
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,10 +167,10 @@ def _sync_folder(folder: Path) -> None:
 
 def _verify(model: BundledModel, models_dir: Path, progress: Progress) -> str:
     folder = models_dir / model.model_id
-    progress(f"{model.model_id}: reading")
     manifest = read_manifest(folder)
     if manifest is None or not _is_ready(model, folder):
         raise ModelUnsound(f"{folder} is not ready: run `strata models prepare`")
+    progress(f"{model.model_id}: reading")
     if changed := manifest.changed_contents(folder):
         raise ModelUnsound(f"{folder} was changed in {', '.join(changed)}: delete the folder")
     progress(f"{model.model_id}: trying it")

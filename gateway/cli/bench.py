@@ -133,7 +133,7 @@ def _measured(
     """Run the whole bench; whatever fails first ends it, in one line."""
     try:
         return asyncio.run(_bench(address, key, model, how))
-    except (ExceptionGroup, httpx.InvalidURL) as error:
+    except (ExceptionGroup, httpx.HTTPError, httpx.InvalidURL) as error:
         first = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
         if isinstance(first, click.ClickException):
             raise first from error
@@ -154,6 +154,7 @@ async def _bench(
         async with httpx.AsyncClient(
             base_url=address, headers=headers, timeout=_TIMEOUT_S, limits=limits, trust_env=False
         ) as http:
+            await http.get("/health/live")  # one that is not there is told before all else
             load = Load(http, model, max_tokens)
             for what, question, times, at_once in (
                 ("new", _ASKED, 1, 1),

@@ -26,12 +26,15 @@ class LabelledRow:
     weight: float = 1.0
 
 
-def read_labelled(lines: Iterable[bytes]) -> Iterator[LabelledRow | BadRow]:
+def read_labelled(lines: Iterable[bytes], name: str) -> Iterator[LabelledRow | BadRow]:
     """Read rows ``{"a", "b", "right" or "same_answer"}`` or ``{"score", "right"}``.
 
     Both may name an ``intent`` and a ``weight``. A bad row says which field and why.
+
+    Raises:
+        NoRow: no line is JSON.
     """
-    for line in parse_lines(lines):
+    for line in parse_lines(lines, name):
         if isinstance(line, BadRow):
             yield line
             continue

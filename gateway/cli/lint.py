@@ -108,10 +108,12 @@ def lint(
             report, fixed = _fix(cache, files[0], output, _told(tell))
         else:
             report, fixed = _lint(cache, files, _told(tell)), None
-    _show(report, fixed, "json" if as_json else form or "text")
+    if report.requests or as_json or form in ("json", "sarif"):
+        _show(report, fixed, "json" if as_json else form or "text")
     left = report if fixed is None else fixed.after
     if not report.requests:
-        click.echo(f"Error: no request in {', '.join(files)}", err=True)
+        bad = [f"{row.file}:{row.line}: {row.message}" for row in report.bad[:1]]
+        click.echo("; ".join([f"Error: no request in {', '.join(files)}", *bad]), err=True)
     if left.findings or report.bad or not report.requests:
         raise SystemExit(FAULTS if left.findings else BAD_ROWS)
 
@@ -145,12 +147,14 @@ def _lint(cache: Cache, files: Iterable[str], told: Callable[[int], None]) -> Re
 
 def _fix(
     cache: Cache, file: str, output: Path | None, told: Callable[[int], None]
-) -> tuple[Report, Fix]:
+) -> tuple[Report, Fix | None]:
     tokens = PromptTokens(Tokenizer(cache.model_path))
     with _on_disk(file) as source:
         written = output or _beside(source)
         try:
             report = lint_file(cache, source, file, told, tokens)
+            if not report.requests:
+                return report, None
             return report, fix_file(cache, source, written, report, told, tokens)
         except OSError as error:
             raise click.UsageError(f"{error.filename}: {error.strerror}") from None

@@ -2,12 +2,15 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
+
+from gateway.cli.errors import NoRow
 
 Row = dict[str, Any]
 
+STDIN = "<stdin>"
 MAX_ROWS = 200
 MAX_BYTES = 4 << 20  # well under what the gateway takes as one body
 
@@ -29,8 +32,39 @@ class BadRow:
     message: str
 
 
-def parse_lines(lines: Iterable[bytes]) -> Iterator[Line | BadRow]:
-    """Read JSON lines; empty lines are skipped."""
+def parse_lines(lines: Iterable[bytes], name: str) -> Iterator[Line | BadRow]:
+    """Read JSON lines; empty lines are skipped. Bad ones are given behind the first good one.
+
+    Raises:
+        NoRow: there is no good one; says what is wrong with the first.
+    """
+    bad: list[BadRow] = []
+    parsed = _parsed(lines)
+    for line in parsed:
+        if isinstance(line, Line):
+            yield from bad
+            yield line
+            yield from parsed
+            return
+        bad.append(line)
+    raise no_row(name, bad)
+
+
+def name_of(file: BinaryIO) -> str:
+    """Return how to call a file that was opened."""
+    name = getattr(file, "name", STDIN)
+    return "standard input" if name == STDIN else str(name)
+
+
+def no_row(name: str, bad: Sequence[BadRow]) -> NoRow:
+    """Return the error of a file without a row to take; ``bad`` are those it has."""
+    if not bad:
+        return NoRow(f"no row in {name}")
+    more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
+    return NoRow(f"no row in {name} can be taken: line {bad[0].number}: {bad[0].message}{more}")
+
+
+def _parsed(lines: Iterable[bytes]) -> Iterator[Line | BadRow]:
     for number, text in enumerate(lines, start=1):
         if not text.strip():
             continue

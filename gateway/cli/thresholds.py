@@ -14,7 +14,7 @@ from gateway.cli.labelled_rows import LabelledRow, read_labelled
 from gateway.cli.options import config_option, json_option, settings_of, url_option
 from gateway.cli.output import print_table
 from gateway.cli.progress import Progress, narrated, reading
-from gateway.cli.rows import BadRow
+from gateway.cli.rows import BadRow, name_of, no_row
 from gateway.errors import StrataError
 from gateway.evidence.tuner import Tuner
 from gateway.intent_settings import policies_of
@@ -81,9 +81,11 @@ def thresholds(
             _show(client.intents(), as_json=as_json)
         return
     with reading(file, "reading") as lines:
-        rows = list(read_labelled(lines))
+        rows = list(read_labelled(lines, name_of(file)))
     bad = [row for row in rows if isinstance(row, BadRow)]
     good = [row for row in rows if isinstance(row, LabelledRow)]
+    if not good:
+        raise no_row(name_of(file), bad)
     labels, scorer = asyncio.run(_labels(settings, good))
     share = settings.semantic.wrong_hit_budget if budget is None else budget
     tuner = _tuner(settings, share, scorer)

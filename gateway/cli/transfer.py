@@ -13,7 +13,7 @@ from gateway.cli.admin_client import AdminClient
 from gateway.cli.errors import AdminApiError
 from gateway.cli.options import config_option, json_option, settings_of, url_option
 from gateway.cli.progress import Progress, narrated, reading
-from gateway.cli.rows import BadRow, Line, NotExported, Row, batches, exported, parse_lines
+from gateway.cli.rows import BadRow, Line, NotExported, Row, batches, exported, name_of, parse_lines
 
 EXPORT_STEP = 1000  # entries between two progress lines
 
@@ -57,7 +57,7 @@ def import_entries(file: BinaryIO, config: Path | None, url: str | None, *, as_j
     with AdminClient(settings_of(config), url) as client, reading(file, "importing") as lines:
         work = Import(client)
         try:
-            work.run(parse_lines(lines))
+            work.run(parse_lines(lines, name_of(file)))
         except AdminApiError as error:
             raise AdminApiError(f"after {work.imported} rows: {error}") from error
     _report(work, as_json=as_json)

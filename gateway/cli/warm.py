@@ -11,7 +11,7 @@ from gateway.cli.admin_client import AdminClient
 from gateway.cli.errors import AdminApiError
 from gateway.cli.options import config_option, json_option, settings_of, url_option
 from gateway.cli.progress import reading
-from gateway.cli.rows import BadRow, Line, Row, parse_lines
+from gateway.cli.rows import BadRow, Line, Row, name_of, parse_lines
 
 BATCH_ROWS = 8  # prompts that are computed before progress moves
 _DONE = {None: "warmed", True: "warmed and pinned", False: "unpinned"}
@@ -81,7 +81,7 @@ def warm(
     with AdminClient(settings_of(config), url) as client, reading(file, "warming") as lines:
         work = WarmUp(client, how)
         try:
-            work.run(parse_lines(lines))
+            work.run(parse_lines(lines, name_of(file)))
         except AdminApiError as error:
             raise AdminApiError(f"after {work.warmed} rows: {error}") from error
     _report(work, _DONE[pin], as_json=as_json)

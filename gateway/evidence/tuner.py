@@ -62,6 +62,11 @@ class Tuner:
             )
         return replace(priors, manual=policies.manual, off=policies.off)
 
+    def doubted(self, intent: str) -> float | None:
+        """Return what near-misses have raised the prior to; None where they have not."""
+        raised = self.base(self.trap_odds).prior(intent)
+        return raised if raised > self.base().prior(intent) else None
+
     def use_settings(self, budget: float, settings: IntentPolicies, start: Start) -> None:
         """Take another budget and other wishes; what operators set comes before them still."""
         self._budget, self._settings, self._start = budget, settings, start

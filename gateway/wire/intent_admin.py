@@ -17,7 +17,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 class PolicyBody(Struct, frozen=True, forbid_unknown_fields=True):
     """An intent's whole policy; what is left out follows the settings.
 
-    A ``threshold`` alone means mode ``manual``. ``ttl`` is in seconds.
+    At least one is named. A ``threshold`` alone means mode ``manual``. ``ttl`` is in seconds.
     """
 
     mode: Mode | UnsetType = UNSET
@@ -53,6 +53,9 @@ class PolicyView(Struct, frozen=True, kw_only=True):
 class IntentView(Struct, frozen=True, kw_only=True):
     """One intent as it is in force; ``version`` is its ETag, ``policy`` what was set for it.
 
+    ``source`` tells where ``threshold`` is from. ``prior`` is the one that holds while no label
+    says anything. ``doubted`` is the stricter one that stands in its place where near-misses show
+    more traps than it was fitted for; None while they don't. Both are shown whatever is in force.
     ``unreadable``: a policy is kept that another ``cache.encryption_key`` sealed, or another
     version wrote; the settings are in force meanwhile.
     """
@@ -62,6 +65,7 @@ class IntentView(Struct, frozen=True, kw_only=True):
     threshold: float
     source: ThresholdSource
     prior: float
+    doubted: float | None
     budget: float
     ttl: float
     version: int
@@ -133,9 +137,17 @@ def read_policy(data: bytes) -> IntentPolicy:
     """Return the policy that a body asks for.
 
     Raises:
-        BadRequest: a field is unknown, null or out of range, or does not go with the mode.
+        BadRequest: there is no field; one is unknown, null or out of range, or does not go with
+            the mode.
     """
-    body = convert(_decode(data), PolicyBody)
+    tree = _decode(data)
+    if not tree:
+        named = ", ".join(PolicyBody.__struct_fields__)
+        raise BadRequest(
+            f"the body names nothing: give at least one of {named}; what is left out returns to its"
+            " default, and DELETE returns all of it"
+        )
+    body = convert(tree, PolicyBody)
     threshold = None if body.threshold is UNSET else body.threshold
     mode = body.mode
     if mode is UNSET:

@@ -20,21 +20,23 @@ Said = tuple[str, str]
 class Chat:
     """A conversation; ``history`` holds (role, text) of each message before ``text``, the last.
 
-    ``grounded`` tells that a system prompt says what it is about. ``restated`` is the last message
-    in words of a rewriter that need no history, "" without one.
+    ``grounded`` tells that a system prompt says what it is about, ``documented`` that the answer
+    rests on named documents. ``restated`` is the last message in words of a rewriter that need no
+    history, "" without one.
     """
 
     text: str
     history: tuple[Said, ...] = ()
     grounded: bool = False
     restated: str = ""
+    documented: bool = False
 
     @cached_property
     def dependence(self) -> Dependence:
         """What the last message needs of the history; all of one that is too long to be read."""
         if is_too_long(self.history):
             return Dependence("premise", "too much was said to be read")
-        return dependence_of(self.text, self.history)
+        return dependence_of(self.text, self.history, documented=self.documented)
 
     @property
     def alone(self) -> bool:

@@ -55,7 +55,7 @@ def split(query: CacheQuery, control: CacheControl) -> Turn | str:
     history = tuple((m["role"], _text_of(m)) for m in messages[fixed:-1])
     grounded = fixed > 0 or bool(query.request.get("system"))
     frame = [*messages[:fixed], {**last, "content": [PLACEHOLDER, *kept, *others]}]
-    return Turn(Chat(text, history, grounded), frame)
+    return Turn(Chat(text, history, grounded, documented=bool(control.context)), frame)
 
 
 def chat_of(entry: Entry) -> Chat:

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Literal
 
+from semantic_layer.chats.organisation import without_us
 from semantic_layer.chats.premises import premises_of
 from semantic_layer.chats.small_talk import (
     ENDS_ASKING,
@@ -21,7 +22,7 @@ from semantic_layer.chats.small_talk import (
     words_of,
 )
 from semantic_layer.chats.subjects import names_subject
-from semantic_layer.chats.told import turns_on_user, turns_on_user_zh
+from semantic_layer.chats.told import tells_of_us, turns_on_user, turns_on_user_zh
 from semantic_layer.text.analysis import Analysis, analyse
 from semantic_layer.text.script import language_of, normalise
 from semantic_layer.text.stemming import stem
@@ -56,15 +57,20 @@ class Dependence:
         return self.kind == "alone"
 
 
-def dependence_of(text: str, history: Sequence[tuple[str, str]]) -> Dependence:
-    """Say what the last message needs of ``history``, (role, text) of each message before it."""
+def dependence_of(
+    text: str, history: Sequence[tuple[str, str]], *, documented: bool = False
+) -> Dependence:
+    """Say what the last message needs of ``history``, (role, text) of each message before it.
+
+    ``documented`` tells that the answer rests on named documents.
+    """
     plain = normalise(text)
     reply = reply_of(plain) or _taken_up(plain, history)
     if reply:
         return Dependence("reply", reply, reply)
     is_chinese = language_of(plain) == "zh"
     lowers = [word.casefold() for word in WORD.findall(plain)]
-    message = _Message(plain, lowers, analyse(plain), history)
+    message = _Message(plain, lowers, analyse(plain), history, documented)
     for kind, find in (_CHINESE if is_chinese else _ENGLISH).items():
         detail = find(message)
         if detail:
@@ -95,6 +101,7 @@ class _Message:
     lowers: list[str]
     analysis: Analysis
     history: Sequence[tuple[str, str]]
+    documented: bool
 
 
 def _pointer(message: _Message) -> str:
@@ -277,6 +284,12 @@ _EMPTY_ZH = frozenset(
 )
 
 
+def _of_user(message: _Message) -> str:
+    """Return the message as far as it speaks of the user, not of whom the documents are about."""
+    are_others = message.documented and not tells_of_us(message.history)
+    return without_us(message.plain) if are_others else message.plain
+
+
 @cache
 def _by_length(name: str) -> tuple[str, ...]:
     return tuple(sorted(words_of(name, "zh"), key=len, reverse=True))
@@ -290,7 +303,7 @@ _ENGLISH: dict[Kind, _Check] = {
     "relation": _open_relation,
     "short": _shortness,
     "mention": _mentioned,
-    "personal": lambda message: turns_on_user(message.plain, message.history),
+    "personal": lambda message: turns_on_user(_of_user(message), message.history),
 }
 _CHINESE: dict[Kind, _Check] = {
     "pronoun": _found_zh("pronoun"),
@@ -298,5 +311,5 @@ _CHINESE: dict[Kind, _Check] = {
     "opening": _opening_zh,
     "answer": _statement_zh,
     "short": _shortness_zh,
-    "personal": lambda message: turns_on_user_zh(message.plain, message.history),
+    "personal": lambda message: turns_on_user_zh(_of_user(message), message.history),
 }

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from semantic_layer.chats.organisation import speaks_of_us
 from semantic_layer.chats.small_talk import (
     ENDS_ASKING,
     WORD,
@@ -47,6 +48,21 @@ _OF_ONESELF = re.compile(
 _IMPERSONAL_ZH = re.compile(r"怎么|如何|哪里|多久|多长时间|要收费吗")
 _OF_ONESELF_ZH = re.compile(r"我|可以|能不能|需要|还|最多|同时|期间|那|剩")
 _TOLD = "asks for the user, who told something"
+
+
+def tells_of_us(history: Sequence[tuple[str, str]]) -> bool:
+    """Say whether the user told anything of "us", beside what he asked."""
+    return any(
+        speaks_of_us(clause) and states(clause) and not _asks(clause)
+        for role, text in history
+        if role == "user"
+        for sentence in sentences(text)
+        for clause in CLAUSE.split(sentence)
+    )
+
+
+def _asks(clause: str) -> bool:
+    return bool(ENDS_ASKING.search(clause) or analyse(clause).frame)
 
 
 def _tells_of_user(history: Sequence[tuple[str, str]]) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from semantic_layer.comparison.edits import Comparison
 from semantic_layer.comparison.finding import Finding, difference
 from semantic_layer.text.analysis import Analysis
-from semantic_layer.text.script import normalise, simplified
+from semantic_layer.text.script import plain_of
 
 _EN = re.compile(
     r"\b(?:what|which)(?:'s| is| was| are| will be)?(?: the)?(?: exact| calendar| specific)? "
@@ -39,7 +39,7 @@ def asked_unit(c: Comparison) -> Finding | None:
 
 def _unit(side: Analysis) -> str:
     """Return the unit of time that a text asks for, "" where it asks for none."""
-    plain = simplified(normalise(side.text).casefold())
+    plain = plain_of(side.text)
     if side.language == "zh":
         return next((name for name, pattern in _ZH if pattern.search(plain)), "")
     found = _EN.search(plain)

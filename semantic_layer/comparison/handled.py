@@ -8,7 +8,7 @@ import re
 from functools import cache, lru_cache
 
 from semantic_layer.text.lexicon import set_members
-from semantic_layer.text.script import fold, normalise, simplified
+from semantic_layer.text.script import fold, normalise, plain_of
 
 _LONGEST = 200  # characters of a bare text; longer ones are quoted, or follow a colon
 _VERBS = (
@@ -112,7 +112,7 @@ _QUOTED = re.compile(r"[\"'](?<![a-z]')(.+)[\"'](?![a-z])")
 
 
 def _plain(text: str) -> str:
-    return simplified(normalise(text).casefold()).strip(" ?.!。？！")
+    return plain_of(text).strip(" ?.!。？！")
 
 
 @cache

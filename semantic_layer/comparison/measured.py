@@ -11,7 +11,7 @@ from semantic_layer.comparison.edits import Comparison
 from semantic_layer.comparison.finding import Finding, addition, difference
 from semantic_layer.text.analysis import Analysis
 from semantic_layer.text.lexicon import english
-from semantic_layer.text.script import normalise, simplified
+from semantic_layer.text.script import plain_of
 from semantic_layer.text.stemming import stem
 
 _ZH_CHANGE = re.compile(
@@ -35,7 +35,7 @@ def change(c: Comparison) -> Finding | None:
 
 
 def _changed(side: Analysis) -> frozenset[str]:
-    plain = _plain(side)
+    plain = plain_of(side.text)
     if side.language == "zh":
         ends = {"到", "到了", "至"}
         return frozenset("to" if how in ends else "by" for how in _ZH_CHANGE.findall(plain))
@@ -58,7 +58,7 @@ def extent(c: Comparison) -> Finding | None:
 
 
 def _extents(side: Analysis) -> frozenset[str]:
-    plain = _plain(side)
+    plain = plain_of(side.text)
     return frozenset(name for name, pattern in _EXTENTS.items() if pattern.search(plain))
 
 
@@ -75,7 +75,7 @@ def seat(c: Comparison) -> Finding | None:
 
 
 def _seat(side: Analysis) -> str:
-    plain = _plain(side)
+    plain = plain_of(side.text)
     if _CAPITAL.search(plain):
         return "" if _FOREMOST.search(plain) else "capital"
     return "foremost city" if _FOREMOST.search(plain) else ""
@@ -103,7 +103,7 @@ def model(c: Comparison) -> Finding | None:
 
 def _models(side: Analysis) -> Mapping[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
-    for name, number, suffix in _MODEL.findall(_plain(side)):
+    for name, number, suffix in _MODEL.findall(plain_of(side.text)):
         found[f"{name} {number}"].add(re.sub(r"[ -]", "", suffix))
     return found
 
@@ -136,9 +136,5 @@ _EXAMPLE = re.compile(r"举[一个几些出]{0,2}例|举.{0,3}例子")
 
 def example(c: Comparison) -> Finding | None:
     """One Chinese text asks for an example besides."""
-    one, other = (bool(_EXAMPLE.search(_plain(side))) for side in (c.one, c.other))
+    one, other = (bool(_EXAMPLE.search(plain_of(side.text))) for side in (c.one, c.other))
     return None if one == other else addition(c, set("举一个几例子"), "an example, once only")
-
-
-def _plain(side: Analysis) -> str:
-    return simplified(normalise(side.text).casefold())

@@ -2,11 +2,11 @@
 
 import re
 
-from semantic_layer.text.script import normalise, simplified
+from semantic_layer.text.script import plain_of
 
 _REPEATED = re.compile(r"([?!.。？！])\1+")
 
 
 def prepare(text: str) -> str:
     """Unify compatibility forms, case, quotation marks, spaces, repeated marks and script."""
-    return _REPEATED.sub(r"\1", simplified(normalise(text).casefold()))
+    return _REPEATED.sub(r"\1", plain_of(text))

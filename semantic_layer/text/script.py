@@ -82,6 +82,11 @@ def simplified(text: str) -> str:
     return text if text.isascii() else str(_traditional_to_simplified().convert(text))
 
 
+def plain_of(text: str) -> str:
+    """Write a text in unified forms, simplified characters and small letters."""
+    return simplified(normalise(text).casefold())
+
+
 def traditional(text: str) -> str:
     """Write simplified Chinese characters as traditional ones, by phrase where that decides."""
     return text if text.isascii() else str(_simplified_to_traditional().convert(text))

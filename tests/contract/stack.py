@@ -14,6 +14,7 @@ import httpx
 import psutil
 
 from tests.contract.client import Client, until
+from tests.fakes.upstream import FakeUpstream, Script
 
 ROOT = Path(__file__).parents[2]
 READY_S = 120
@@ -158,6 +159,18 @@ def serving(folder: Path, models_dir: Path, **settings: str) -> Iterator[Stack]:
         yield stack
     finally:
         stack.close()
+
+
+@contextmanager
+def relaying(
+    folder: Path, models_dir: Path, script: Script, models: Sequence[str], **settings: str
+) -> Iterator[Stack]:
+    """Run a gateway without a local model in front of a scripted upstream, asked once each time."""
+    with FakeUpstream(script, models=models) as fake:
+        toml = upstream_toml(fake.base_url, models=models, more="retries = 0")
+        own = {"LOCAL__MODEL": "none", **settings}
+        with serving(folder, models_dir, toml=toml, **own) as started:
+            yield started
 
 
 def upstream_toml(base_url: str, *, models: Sequence[str] = ("stub-model",), more: str = "") -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.contract.client import until
+from tests.contract.client import Client, until
 from tests.contract.conftest import Relay
 from tests.fakes.upstream import Answer, FakeUpstream, streamed
 
@@ -73,6 +73,35 @@ def test_only_the_cache_is_asked_when_only_if_cached(relay: Relay, upstream: Fak
     relay.seed(ASKED)
     assert outcome(relay.chat(ASKED, headers=only)) == "exact"
     assert outcome(relay.chat(REWORDED, headers=only)) == "semantic"
+
+
+DEFAULTS: list[dict[str, Any]] = [
+    {"n": 1, "logprobs": False, "response_format": {"type": "text"}, "logit_bias": {}},
+    {"tools": [], "tool_choice": "none", "parallel_tool_calls": True, "stop": []},
+]
+
+
+@pytest.mark.parametrize("said", DEFAULTS)
+def test_repeat_hits_when_defaults_are_said_or_left_out(
+    relay: Relay, upstream: FakeUpstream, said: dict[str, Any]
+) -> None:
+    """What cannot change an answer parts no repeats, nor questions in other words."""
+    relay.seed(ASKED)
+    assert outcome(relay.answer(ASKED, **said)) == "exact"
+    assert outcome(relay.answer(REWORDED, **said)) == "semantic"
+    relay.seed("Who was Ada?", **said)
+    assert outcome(relay.answer("Who was Ada?")) == "exact"
+    assert len(upstream.calls) == 2
+
+
+def test_penalty_of_nothing_is_no_field_when_the_model_is_ours(
+    client: Client, relay: Relay
+) -> None:
+    """The local model takes an absent penalty for 0; what another engine takes is its own."""
+    zero = {"frequency_penalty": 0, "presence_penalty": 0}
+    for caller, found in ((client, "exact"), (relay, "miss")):
+        caller.seed("Name a river.")
+        assert outcome(caller.answer("Name a river.", **zero)) == found
 
 
 @pytest.mark.parametrize("way", ["header", "field"])
@@ -216,6 +245,31 @@ def test_question_hits_when_its_pages_are_shared(relay: Relay, upstream: FakeUps
     for context in (["doc-1"], ["doc-1", "doc-2", "doc-3"], ["doc-1", "doc-9"], [], None):
         other = {"query": REWORDED} | ({} if context is None else {"context": context})
         assert outcome(relay.answer(asked, strata=other, headers=NO_STORE)) == "miss", context
+
+
+def test_our_rules_hit_when_the_documents_tell_them(relay: Relay) -> None:
+    """In a chat on named documents "our" is the organisation's, whatever was asked before."""
+    documents = ["handbook-3"]
+    before = [user("What is our shipping time?"), {"role": "assistant", "content": "Two days."}]
+    asked, reworded = (
+        "Can we return opened goods to the supplier?",
+        "Is it possible for us to return opened goods to the supplier?",
+    )
+    relay.seed([user(rag(asked, "Page. "))], strata={"query": asked, "context": documents})
+    chat = [*before, user(rag(reworded, "Other pages. "))]
+    fields = {"query": reworded, "context": documents}
+    assert outcome(relay.answer(chat, strata=fields, headers=NO_STORE)) == "semantic"
+    told = [user("We bought the Pro plan."), {"role": "assistant", "content": "Great."}, *chat]
+    assert outcome(relay.answer(told, strata=fields, headers=NO_STORE)) == "miss"
+    mine = "What is the status of my return?"
+    fields = {"query": mine, "context": documents}
+    relay.seed(rag(mine, "Page. "), strata=fields)
+    named = relay.answer(f"{rag(mine, 'Page. ')} Please.", strata=fields, headers=NO_STORE)
+    assert (outcome(named), named.headers["x-strata-intent"]) == ("miss", "personal")
+
+
+def user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
 
 
 def test_repeat_needs_the_same_documents_when_a_context_is_named(relay: Relay) -> None:

@@ -167,12 +167,15 @@ def test_defaults_grow_stricter_when_near_misses_are_wrong(start_stack: StartSta
         return dict(client.http.get("/admin/intents/general").json())
 
     assert general()["source"] == "prior"
+    assert general()["doubted"] is None
+    prior = general()["prior"]
     rows = [
         {"a": f"stored {i}", "b": f"asked {i}", "score": 0.6, "right": False, "intent": "general"}
         for i in range(12)
     ]
     client.http.post("/admin/labels", json={"labels": rows}).raise_for_status()
     until(lambda: general()["source"] == "doubted")
-    assert general()["threshold"] == 0.9995
+    assert general()["threshold"] == general()["doubted"] == 0.9995
+    assert general()["prior"] == prior < 0.9995, "what was fitted is shown beside it"
     assert client.http.get("/admin/stats").json()["near_misses"]["trap_odds"] > 10
     assert "Near-misses are wrong" in client.http.get("/admin/doctor").text

@@ -11,8 +11,8 @@ import pytest
 
 from tests.contract.client import CHAT_MODEL, Client
 from tests.contract.conftest import Relay, StartStack
-from tests.contract.stack import Stack, command, environment, serving, upstream_toml
-from tests.fakes.upstream import DONE, Answer, Call, FakeUpstream, chunk, echo, refusal, usage_chunk
+from tests.contract.stack import Stack, command, environment, relaying
+from tests.fakes.upstream import DONE, Answer, Call, chunk, echo, refusal, usage_chunk
 
 QUESTION = "How do I get a refund for my ticket?"
 ASKED = "What must I do to get my ticket refunded?"
@@ -57,11 +57,9 @@ def judge() -> Judge:
 def judged(
     tmp_path_factory: pytest.TempPathFactory, serving_models: Path, judge: Judge
 ) -> Iterator[Stack]:
-    with FakeUpstream(judge) as fake:
-        toml = upstream_toml(fake.base_url, models=("stub-model", "judge-1"), more="retries = 0")
-        folder = tmp_path_factory.mktemp("judged")
-        with serving(folder, serving_models, toml=toml, **JUDGED) as started:
-            yield started
+    folder, models = tmp_path_factory.mktemp("judged"), ("stub-model", "judge-1")
+    with relaying(folder, serving_models, judge, models, **JUDGED) as started:
+        yield started
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 import shutil
 import subprocess
+import uuid
+from collections.abc import Iterator
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -62,6 +64,46 @@ def test_metrics_are_of_the_named_kinds_when_they_are_read(client: Client) -> No
         family.name: family.type for family in text_string_to_metric_families(client.metrics())
     }
     assert {name: kinds.get(name) for name in NAMES} == NAMES
+
+
+def test_series_and_statistics_stay_few_when_callers_invent_names(relay: Relay) -> None:
+    """What a caller makes up becomes no label and no key: 1,000 names of everything he names."""
+    relay.seed(ASKED)
+    relay.answer("Who is he?", headers={"x-strata-namespace": "one", "x-strata-tags": "one"})
+    relay.chat("Who is he?", model="nobody-serves-this")
+    relay.http.get("/v1/nowhere")
+
+    def seen() -> tuple[set[str], set[str]]:
+        series = {line.rpartition(" ")[0] for line in relay.metrics().splitlines()}
+        return series, set(leaves(relay.http.get("/admin/stats").json()))
+
+    before = seen()
+    body = relay.body("Who is he?")
+    for _ in range(1000):
+        name = uuid.uuid4().hex
+        headers = {
+            **{f"x-strata-{part}": name for part in ("namespace", "tags", "intent")},
+            "authorization": f"Bearer {name}",
+            "x-request-id": name,
+            "x-strata-actor": name,
+        }
+        relay.http.post("/v1/chat/completions", json=body, headers=headers)
+        del headers["x-strata-intent"]
+        asked = {**body, "model": name, "user": name, "metadata": {name: name}, name: name}
+        relay.http.post("/v1/chat/completions", json=asked, headers=headers)
+        relay.http.get(f"/v1/{name}")
+        relay.http.request(name.upper(), "/v1/chat/completions")
+    for old, new in zip(before, seen(), strict=True):
+        assert len(new - old) < 20, sorted(new - old)[:20]
+
+
+def leaves(tree: object, path: str = "") -> Iterator[str]:
+    """Give the path of each value of some JSON."""
+    if not isinstance(tree, dict):
+        yield path
+        return
+    for name, value in tree.items():
+        yield from leaves(value, f"{path}/{name}")
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")

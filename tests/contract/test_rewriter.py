@@ -3,16 +3,15 @@
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.contract.client import CHAT_MODEL, Client, until
 from tests.contract.conftest import Relay, StartStack
-from tests.contract.stack import Stack, serving, upstream_toml
+from tests.contract.stack import Stack, relaying
 from tests.contract.test_chats import messages
-from tests.fakes.upstream import Answer, Call, FakeUpstream, echo, refusal, streamed
+from tests.fakes.upstream import Answer, Call, echo, refusal, streamed
 
 REWRITER = "rewriter-model"
 DOWN = refusal(503, {"error": {"message": "down", "type": "x", "param": None, "code": None}})
@@ -48,20 +47,10 @@ def engine() -> Engine:
 def rewriting(
     tmp_path_factory: pytest.TempPathFactory, serving_models: Path, engine: Engine
 ) -> Iterator[Stack]:
-    with ExitStack() as running:
-        models = ("stub-model", REWRITER)
-        fake = running.enter_context(FakeUpstream(engine, models=models))
-        toml = upstream_toml(fake.base_url, models=models, more="retries = 0")
-        yield running.enter_context(
-            serving(
-                tmp_path_factory.mktemp("rewriter"),
-                serving_models,
-                toml=toml,
-                LOCAL__MODEL="none",
-                SEMANTIC__REWRITER=REWRITER,
-                SEMANTIC__REWRITER_TIMEOUT_S="30",
-            )
-        )
+    named = {"SEMANTIC__REWRITER": REWRITER, "SEMANTIC__REWRITER_TIMEOUT_S": "30"}
+    folder, models = tmp_path_factory.mktemp("rewriter"), ("stub-model", REWRITER)
+    with relaying(folder, serving_models, engine, models, **named) as started:
+        yield started
 
 
 @pytest.fixture

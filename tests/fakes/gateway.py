@@ -18,6 +18,7 @@ from gateway.evidence import Evidence, EvidencePolicy
 from gateway.flight import FlightGroup
 from gateway.kept_responses import KeptResponses
 from gateway.metrics import Metrics
+from gateway.model_names import ModelNames
 from gateway.parts import Parts
 from gateway.pipeline import Pipeline
 from gateway.quotas import Quotas
@@ -51,8 +52,9 @@ class MemoryGateway:
         embedder: Embedder | None = None,
         evidence: EvidencePolicy | None = None,
     ) -> None:
-        metrics, stats, backends = Metrics(), TrafficStats(), Backends([backend])
-        metrics.know_models(lambda name: backends.find(name) is not None)
+        names, backends = ModelNames(), Backends([backend])
+        metrics, stats = Metrics(names), TrafficStats(names)
+        names.know(backends.lists, lambda name: backends.find(name) is not None)
         self.records: list[RequestRecord] = []
         self.write_back = WriteBack(8, metrics.count_dropped)
         cache = SemanticCache(

@@ -42,7 +42,8 @@ def refused(result: Result) -> str:
     assert result.exit_code != 0
     assert isinstance(result.exception, SystemExit), result.exception
     assert result.stdout == ""
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Error: ")
     return line
 
 

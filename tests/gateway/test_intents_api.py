@@ -39,6 +39,7 @@ async def test_intents_are_as_the_settings_say_before_any_change(client: httpx.A
     assert factual["mode"] == "auto"
     assert factual["source"] == "prior"
     assert factual["threshold"] == factual["prior"] == 0.95
+    assert factual["doubted"] is None
     assert (factual["budget"], factual["version"]) == (0.01, 0)
     assert factual["ttl"] > 0
 
@@ -114,6 +115,16 @@ async def test_put_is_refused_when_its_body_is_no_object(
     """Whatever it is instead."""
     response = await client.put(ONE, content=body, headers={"content-type": "application/json"})
     assert response.status_code == 400
+
+
+async def test_put_is_refused_when_it_names_nothing(client: httpx.AsyncClient) -> None:
+    """It would reset the policy, which is what DELETE is for; it is told what can be named."""
+    before = await put(client, {"threshold": 0.7})
+    response = await client.put(ONE, json={})
+    assert response.status_code == 400
+    message = response.json()["error"]["message"]
+    assert all(name in message for name in ("mode", "threshold", "budget", "ttl", "DELETE"))
+    assert (await client.get(ONE)).json() == before
 
 
 async def test_change_is_refused_when_another_came_between(client: httpx.AsyncClient) -> None:

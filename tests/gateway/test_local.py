@@ -6,6 +6,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gateway.backends.base import Delta, Event, Final, Finish, PartHealth, Usage, Work
@@ -135,6 +136,26 @@ async def test_both_numbers_are_named_when_the_prompt_is_too_long(
     assert str(num_prompt) in caught.value.message
     assert str(num_prompt - excess) in caught.value.message
     assert client.commands == []
+
+
+@pytest.mark.parametrize(
+    ("own", "named", "unnamed"),
+    [(40, "maximum context length is 40", "kv_tokens"), (8192, "40 tokens of the 8192", "maximum")],
+)
+async def test_what_limits_the_prompt_is_named_when_it_is_too_long(
+    bundled_chat_model: Path, own: int, named: str, unnamed: str
+) -> None:
+    """The model's own context, or the pool that holds less of it; in both APIs, with numbers."""
+    client = FakeClient(bundled_chat_model, [], 40)
+    client.ready = msgspec.structs.replace(client.ready, model_context_length=own)
+    backend = local(bundled_chat_model, client)
+    long = "pebble " * 100
+    bodies = {"chat": {"messages": [{"role": "user", "content": long}]}}
+    for api, body in {**bodies, "completions": {"prompt": long}}.items():
+        with pytest.raises(ContextTooLong) as caught:
+            [each async for each in backend.stream(Work("r", "m", body, b"", api=api))]
+        assert named in caught.value.message
+        assert unnamed not in caught.value.message
 
 
 @pytest.mark.parametrize(

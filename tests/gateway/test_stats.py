@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 
 from gateway.backends.base import Usage
 from gateway.latency import LatencyHistogram
+from gateway.model_names import MAX_ANSWERED, MAX_LISTED, OTHER, ModelNames
 from gateway.record import RequestRecord
-from gateway.stats import MAX_MODELS, TrafficStats
+from gateway.stats import TrafficStats
+
+
+def names_of(*listed: str, pattern: str = "m") -> ModelNames:
+    """Names of a gateway that lists some models and lets in all that begin so."""
+    names = ModelNames()
+    names.know(listed.__contains__, lambda name: name.startswith(pattern))
+    return names
 
 
 def record(**fields: Any) -> RequestRecord:
@@ -61,7 +69,7 @@ def test_quantile_is_absent_when_nothing_was_timed() -> None:
 
 def test_outcomes_sum_to_requests_when_requests_end_in_every_way() -> None:
     """Each request counts once, as what it came to."""
-    stats = TrafficStats()
+    stats = TrafficStats(names_of("m"))
     for outcome in ("exact", "exact", "semantic", "miss", "bypass"):
         stats.record(record(outcome=outcome))
     stats.record(record(end="error", usage=None, ttft_s=None))
@@ -107,10 +115,26 @@ def test_nothing_is_clocked_when_only_the_cache_was_asked() -> None:
 
 
 def test_models_are_bounded_when_clients_invent_names() -> None:
-    """Invented names fall together."""
-    stats = TrafficStats()
-    for number in range(MAX_MODELS + 50):
-        stats.record(record(model=f"m{number}"))
+    """Names that nobody serves fall together, and so do those that a pattern lets in unanswered."""
+    stats = TrafficStats(names_of("real", pattern="gpt-"))
+    for number in range(1000):
+        stats.record(record(model=f"m{number}", end="error", usage=None))
+        stats.record(record(model=f"gpt-{number}", end="error", usage=None))
+    stats.record(record(model="real", end="error", usage=None))
+    stats.record(record(model="gpt-x"))
+    stats.record(record(model="gpt-x", end="error", usage=None))
     by_model = stats.snapshot()["by_model"]
-    assert len(by_model) <= MAX_MODELS + 1
-    assert by_model["other"]["requests"] == 50
+    assert {name: seen["requests"] for name, seen in by_model.items()} == {
+        OTHER: 2000, "real": 1, "gpt-x": 2,
+    }  # fmt: skip
+
+
+def test_listed_models_have_a_name_when_patterns_answered_any() -> None:
+    """An upstream that answers whatever it is called takes nobody else's place."""
+    names = names_of(*(f"l{number}" for number in range(2 * MAX_LISTED)))
+    asked = [names.of(f"m{number}", answered=True) for number in range(1000)]
+    assert len(set(asked)) == MAX_ANSWERED + 1
+    listed = [names.of(f"l{number}", answered=False) for number in range(2 * MAX_LISTED)]
+    assert len(set(listed)) == MAX_LISTED + 1
+    assert names.of("l0", answered=False) == "l0"
+    assert names.of("m0", answered=False) == "m0"

@@ -47,6 +47,18 @@ BASES: dict[str, dict[str, Any]] = {
     "embeddings": {"model": "m", "input": "base"},
 }
 PARAMS = {"chat": Chat, "completions": Text, "embeddings": Embeddings}
+NEUTRAL = {  # what the API takes for granted where a request of these bases says nothing
+    "n": 1,
+    "best_of": 1,
+    "echo": False,
+    "logprobs": False,
+    "logit_bias": {},
+    "stop": [],
+    "response_format": {"type": "text"},
+    "tools": [],
+    "tool_choice": ("auto", "none"),
+    "parallel_tool_calls": True,
+}
 NOT_JSON = {bytes, IO, os.PathLike}  # files, which the SDK reads before it sends them
 DEPTH = 6
 WIDTH = 600  # values tried of one field
@@ -135,7 +147,7 @@ def test_field_is_in_the_key_exactly_when_it_can_change_the_answer(
     assert tried
     for value in tried:
         made = key(api, {**BASES[api], name: value})
-        if name in TRANSPORT_ONLY:
+        if name in TRANSPORT_ONLY or is_neutral(name, value):
             assert made == base
             continue
         meaning = json.dumps(plain({name: value}), sort_keys=True)
@@ -143,6 +155,13 @@ def test_field_is_in_the_key_exactly_when_it_can_change_the_answer(
     if name not in TRANSPORT_ONLY:
         assert len(set(found.values())) == len(found)
         assert base not in found
+
+
+def is_neutral(name: str, value: Any) -> bool:
+    """Say whether a field with this value says what leaving it out says."""
+    known = NEUTRAL.get(name)
+    alike = known if isinstance(known, tuple) else (known,)
+    return name in NEUTRAL and any(type(v) is type(value) and v == value for v in alike)
 
 
 def acceptable(api: str, name: str, value: Any) -> bool:
@@ -156,6 +175,45 @@ def test_field_is_absent_when_it_is_null(api: str, name: str, hint: Any) -> None
     if name in BASES[api]:
         return
     assert key(api, {**BASES[api], name: None}) == key(api, BASES[api])
+
+
+@pytest.mark.parametrize(("name", "value"), NEUTRAL.items())
+def test_default_is_no_field_of_the_key(name: str, value: Any) -> None:
+    """What the API takes for granted can be said or left out, and with other fields too."""
+    for said in value if isinstance(value, tuple) else (value,):
+        for others in ({}, {"seed": 1}, {"stop": ["x"]}, {"n": 2}):
+            if name not in others:
+                request = {**BASES["chat"], **others}
+                assert key("chat", {**request, name: said}) == key("chat", request)
+
+
+TOOL = {"type": "function", "function": {"name": "f"}}
+
+
+@pytest.mark.parametrize("given", [{"tools": [TOOL]}, {"functions": [TOOL["function"]]}])
+def test_choice_of_tools_is_in_the_key_when_there_are_some(given: dict[str, Any]) -> None:
+    """Beside tools only `auto` is the default everywhere; engines differ in calls at once."""
+    request = {**BASES["chat"], **given}
+    assert key("chat", {**request, "tool_choice": "auto"}) == key("chat", request)
+    for field in ({"tool_choice": "none"}, {"tool_choice": "required"}):
+        assert key("chat", {**request, **field}) != key("chat", request)
+    for parallel in (True, False):
+        asked = {**request, "parallel_tool_calls": parallel}
+        assert key("chat", asked) != key("chat", request)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"n": True}, {"n": 2}, {"logprobs": 0}, {"echo": 0}, {"stop": ""}, {"logit_bias": []},
+        {"logit_bias": {"1": 0}}, {"response_format": {"type": "text", "x": 1}}, {"tools": {}},
+        {"temperature": 1}, {"top_p": 1}, {"frequency_penalty": 0}, {"presence_penalty": 0},
+        {"parallel_tool_calls": False}, {"seed": 0}, {"unheard_of": 1},
+    ],
+)  # fmt: skip
+def test_field_is_in_the_key_when_it_is_no_default_everywhere(field: dict[str, Any]) -> None:
+    """Near a default is another value, and what an engine may set for itself counts."""
+    assert key("chat", {**BASES["chat"], **field}) != key("chat", BASES["chat"])
 
 
 def reversed_keys(value: Any) -> Any:

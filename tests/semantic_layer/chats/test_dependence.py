@@ -63,6 +63,34 @@ def test_personal_question_refers_back_when_the_user_told_something() -> None:
     assert dependence_of(text, QUESTION).alone
 
 
+OURS = [
+    "What is our policy on remote work?",
+    "Which bank account do we use for payroll?",
+    "Can we return opened goods to the supplier?",
+]
+ASKED_BEFORE = [("user", "What is our shipping time?"), ("assistant", "Two days.")]
+OF_US = [("user", "We bought the Pro plan."), ("assistant", "Great.")]
+
+
+@pytest.mark.parametrize("text", OURS)
+def test_our_matters_are_the_documents_when_documents_are_named(text: str) -> None:
+    """They are about "us", unless the user told of "us" himself; his own premises still count."""
+    assert dependence_of(text, ASKED_BEFORE).kind == "personal"
+    assert dependence_of(text, ASKED_BEFORE, documented=True).alone
+    assert dependence_of(text, OF_US, documented=True).kind == "personal"
+    assert dependence_of(text, FACT, documented=True).kind == "premise"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["How many days of holiday do I get in our company?", "Which of our offices is my desk in?"],
+)
+def test_my_matters_are_the_users_when_documents_are_named(text: str) -> None:
+    """What one person gets turns on what he told, whatever the documents are."""
+    for history in (FACT, ASKED_BEFORE):
+        assert dependence_of(text, history, documented=True).kind == "personal"
+
+
 @pytest.mark.parametrize(
     ("text", "reply"),
     [
