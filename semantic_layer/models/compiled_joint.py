@@ -48,12 +48,12 @@ class CompiledJoint:
         self._score = function(library, "joint_score", "pp pl p")
         self._upper = upper
         self._marks = tensors["marks.weight"].float().contiguous()
-        self._kept = {name: filled_up(tensors[f"{name}.weight"], tensors[f"{name}.bias"]) for name in HEADS}
+        self._kept = {
+            name: filled_up(tensors[f"{name}.weight"], tensors[f"{name}.bias"]) for name in HEADS
+        }
         faced, mixed = (self._kept[name][0].shape[0] for name in ("align", "mix"))
         found, scored = (self._kept[name][2].shape[0] for name in ("doubts", "out"))
-        weights = (
-            _WEIGHT(*(tensor.data_ptr() for tensor in self._kept[name])) for name in HEADS
-        )
+        weights = (_WEIGHT(*(tensor.data_ptr() for tensor in self._kept[name])) for name in HEADS)
         self._joint = _Joint(*weights, self._marks.data_ptr(), faced, found, mixed, scored)
 
     def __call__(self, pairs: Sequence[ReadPair]) -> list[float]:
@@ -81,4 +81,3 @@ def compiled_joint(tensors: Tensors, upper: Layers) -> CompiledJoint | None:
     if library is None or not isinstance(upper, CompiledLayers):
         return None
     return None if len(tensors["doubts.bias"]) % TILE else CompiledJoint(library, tensors, upper)
-
