@@ -102,6 +102,8 @@ def _simplified_to_traditional() -> OpenCC:
 
 def language_of(text: str) -> Language:
     """Tell English, Chinese and others apart by their letters."""
+    if text.isascii():
+        return "en"
     letters = len(_LETTER.findall(text))
     if not letters:
         return "en"
