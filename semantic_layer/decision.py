@@ -205,7 +205,7 @@ class Judge:
         if found.similarity >= least - _ROUNDING:
             return True
         is_near = found.similarity >= self._scorer.least_similarity - _RENAMED
-        return is_near and share_renamed(*map(analyse, (asked, stored)))
+        return is_near and share_renamed(asked, stored)
 
     def _rule(self, comparison: Comparison) -> Ruling:
         """Take every finding for a veto where there is no verifier to read what is open."""

@@ -144,17 +144,19 @@ def _quoted(text: str) -> tuple[str, ...] | None:
     return found or None
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def _is_of_signs(text: str) -> bool:
     plain = text.casefold()
     return any(cue.search(plain) for cue in (_OF_LETTERS, _OF_CASE, _OF_SIGNS))
 
 
+@lru_cache(maxsize=4096)
 def _is_of_letters(text: str) -> bool:
     plain = text.casefold()
     return bool(_OF_LETTERS.search(plain) or _OF_CASE.search(plain))
 
 
+@lru_cache(maxsize=4096)
 def _is_of_script(text: str) -> bool:
     return bool(_OF_SCRIPT.search(text.casefold()))
 

@@ -4,7 +4,7 @@ from functools import cache
 
 from semantic_layer.comparison.edits import Comparison
 from semantic_layer.comparison.finding import Finding, addition
-from semantic_layer.text.analysis import Analysis, Token
+from semantic_layer.text.analysis import Analysis, Token, analyse
 from semantic_layer.text.lexicon import english
 
 _QUALIFYING = frozenset({
@@ -35,15 +35,20 @@ def _names(side: Analysis, token: Token, i: int) -> bool:
     return is_first or (is_last and token.name)
 
 
-def share_renamed(one: Analysis, other: Analysis) -> bool:
+def share_renamed(one: str, other: str) -> bool:
     """Say whether both texts name one place that has several names ("PRC", "China").
 
     A model that reads each text alone may put two such names far apart. English only: Chinese
-    texts are written with one name before they are read.
+    texts are written with one name before they are read. The second is read only where the first
+    names such a place, which few do.
     """
+    here = _renamed_in(one)
+    return bool(here) and not here.isdisjoint(_renamed_in(other))
+
+
+def _renamed_in(text: str) -> set[str]:
     names = _renamed()
-    here = {token.norm for token in one.tokens if token.norm in names}
-    return any(token.norm in here for token in other.tokens)
+    return {token.norm for token in analyse(text).tokens if token.norm in names}
 
 
 @cache

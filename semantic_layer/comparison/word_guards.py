@@ -57,8 +57,9 @@ def negation(c: Comparison) -> Finding | None:
 def polarity(c: Comparison) -> Finding | None:
     """A word became its opposite."""
     ones, others = _without_counterparts(c, *_only_words(c))
+    in_order = sorted(others)
     for a in sorted(ones):
-        for b in sorted(others):
+        for b in in_order:
             if c.lexicon.are_opposites(a, b) or _are_turned(a, b):
                 return exchange(c, a, b, may_mean_nothing=_may_say_otherwise(c, a, b))
     return None
@@ -68,13 +69,9 @@ def _without_counterparts(
     c: Comparison, ones: set[str], others: set[str]
 ) -> tuple[set[str], set[str]]:
     """Drop words that the other text has by another name with the same opposites."""
-    alike = {
-        word
-        for a in ones
-        for b in others
-        if c.lexicon.opposites.get(a, _NONE) & c.lexicon.opposites.get(b, _NONE)
-        for word in (a, b)
-    }
+    opposites = c.lexicon.opposites
+    here, there = (opposites.keys() & words for words in (ones, others))
+    alike = {word for a in here for b in there if opposites[a] & opposites[b] for word in (a, b)}
     return ones - alike, others - alike
 
 
@@ -87,6 +84,8 @@ def _may_say_otherwise(c: Comparison, a: str, b: str) -> bool:
 
 
 def _are_turned(a: str, b: str) -> bool:
+    if a[-1:] != b[-1:] and a[:1] != b[:1]:
+        return False  # one is not the end of the other, nor have they an ending or a root in common
     return is_prefixed(a, b) or is_prefixed(b, a) or are_counterparts(a, b)
 
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import lru_cache
 
 from semantic_layer.comparison.edits import Comparison
 from semantic_layer.comparison.finding import Finding, addition, difference
@@ -67,7 +68,7 @@ def _stands_in(token: Token, quotes: list[str]) -> bool:
 
 def signs(c: Comparison) -> Finding | None:
     """Operators or other signs differ."""
-    one, other = (Counter(_SIGNS.findall(_plain(side.text))) for side in (c.one, c.other))
+    one, other = _signs_of(c.one.text), _signs_of(c.other.text)
     if one != other:
         found = difference(c, set(one - other), set(other - one))
         return replace(found, is_firm=_NO_TEXT in (one - other) + (other - one))
@@ -78,6 +79,12 @@ def signs(c: Comparison) -> Finding | None:
     if not (left or right) or (is_added and is_else):
         return None
     return difference(c, set(left), set(right))
+
+
+@lru_cache(maxsize=4096)
+def _signs_of(text: str) -> Counter[str]:
+    """Count the operators and other signs of a text; not to be changed."""
+    return Counter(_SIGNS.findall(_plain(text)))
 
 
 def is_signed_alike(c: Comparison) -> bool:
@@ -152,11 +159,15 @@ def _begins(one: str, first: str, other: str, second: str) -> bool:
 
 def _is_cased(text: str) -> bool:
     """Say whether a text is typed with capitals and small letters."""
+    if text.isascii():
+        return text not in {text.lower(), text.upper()}
     return any(char.isupper() for char in text) and any(char.islower() for char in text)
 
 
 def _shouted(one: str, other: str) -> str:
     """Return a word in capitals that is only a pronoun in the other text ("IT", "it")."""
+    if not any(word in one for word in _MEANT):
+        return ""
     words, others = (set(_LETTERS.findall(text)) for text in (one, other))
     small = {word.casefold() for word in others}
     return next(

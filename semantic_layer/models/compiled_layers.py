@@ -18,13 +18,15 @@ from torch.nn import functional
 from native_library import CannotCompile, compiled, function
 from semantic_layer.models.layer_weights import LayerWeights
 
-SOURCES = ("encoder.c", "bytes.c", "helpers.c")
-_TILE, _GROUP = 32, 128  # as in bytes.h
+SOURCES = ("encoder.c", "joint.c", "bytes.c", "helpers.c")
+TILE, GROUP = 32, 128  # as in bytes.h
 _LANES = 16
 _MOST, _LIFT = 127, 128
 _QUIET = 1e-6
-_MOST_TOKENS = 2_048  # of one text: its attention takes room on the stack
+MOST_TOKENS = 2_048  # of one text: its attention takes room on the stack
 _MOST_HELPERS = 3
+
+InBytes = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # smoothing, tiles, bias
 
 log = logging.getLogger("strata.semantic")
 
@@ -38,6 +40,16 @@ class Loudness:
 
     qkv: torch.Tensor
     up: torch.Tensor
+
+
+class Stack(ctypes.Structure):
+    """Layers as layers.h has them."""
+
+    _fields_ = (
+        ("layers", ctypes.c_void_p),
+        *((name, ctypes.c_long) for name in ("count", "hidden", "heads", "inner")),
+        ("eps", ctypes.c_float),
+    )
 
 
 class CompiledLayers:
@@ -54,16 +66,16 @@ class CompiledLayers:
         num_heads: int,
         norm_eps: float,
     ) -> None:
-        self._apply = function(library, "encoder_apply", "pl pl p llll f")
+        self._apply = function(library, "encoder_apply", "p plpl")
         self._kept = [
             tensor
             for layer, loud in zip(layers, loudness, strict=True)
             for tensor in _laid_out(layer, loud)
         ]
         self._addresses = _addresses(self._kept)
-        self._num_layers = len(layers)
-        self._inner, self._hidden = layers[0].up[0].shape
-        self._num_heads, self._norm_eps = num_heads, norm_eps
+        inner, hidden = layers[0].up[0].shape
+        address = ctypes.addressof(self._addresses)
+        self.stack = Stack(address, len(layers), hidden, num_heads, inner, norm_eps)
 
     def __call__(self, x: torch.Tensor, texts: Sequence[slice]) -> torch.Tensor:
         """Apply to the rows ``(tokens, hidden)`` of all texts; each attends to its own rows.
@@ -75,10 +87,9 @@ class CompiledLayers:
         bounds = [*(text.start for text in texts), texts[-1].stop]
         longest = max(text.stop - text.start for text in texts)
         starts = (ctypes.c_long * len(bounds))(*bounds)
-        if longest > _MOST_TOKENS or self._apply(
-            rows.data_ptr(), len(rows), starts, len(texts), self._addresses, self._num_layers,
-            self._hidden, self._num_heads, self._inner, self._norm_eps,
-        ):  # fmt: skip
+        if longest > MOST_TOKENS or self._apply(
+            ctypes.byref(self.stack), rows.data_ptr(), len(rows), starts, len(texts)
+        ):
             raise RuntimeError(f"{longest} tokens can't be encoded")
         return rows
 
@@ -89,9 +100,8 @@ class CompiledProduct:
     def __init__(self, library: ctypes.CDLL, weight: torch.Tensor, bias: torch.Tensor) -> None:
         self._product = function(library, "encoder_product", "pl p ll p")
         self._num_out, self._num_in = weight.shape
-        more_out, self._more_in = -self._num_out % _TILE, -self._num_in % _GROUP
-        weight = functional.pad(weight.float(), (0, self._more_in, 0, more_out))
-        self._kept = _in_bytes(weight, functional.pad(bias.float(), (0, more_out)))
+        self._more_in = -self._num_in % GROUP
+        self._kept = filled_up(weight, bias)
         self._addresses = _addresses(self._kept)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
@@ -125,8 +135,8 @@ def compiled_layers(
 ) -> CompiledLayers | None:
     """Return the layers compiled; None where the machine can't, or the sizes are odd."""
     inner, hidden = layers[0].up[0].shape
-    even = hidden % _GROUP == inner % _GROUP == hidden // num_heads % _LANES == 0
-    library = load_library() if even and max_positions <= _MOST_TOKENS else None
+    even = hidden % GROUP == inner % GROUP == hidden // num_heads % _LANES == 0
+    library = load_library() if even and max_positions <= MOST_TOKENS else None
     if library is None:
         return None
     return CompiledLayers(library, layers, loudness, num_heads, norm_eps)
@@ -165,9 +175,16 @@ def _laid_out(layer: LayerWeights, loud: Loudness) -> list[torch.Tensor]:
     ]
 
 
+def filled_up(weight: torch.Tensor, bias: torch.Tensor) -> InBytes:
+    """Return what bytes.h calls a ``Weight``, of one ``(n, k)`` filled up to whole tiles."""
+    more_out, more_in = -weight.shape[0] % TILE, -weight.shape[1] % GROUP
+    weight = functional.pad(weight.float(), (0, more_in, 0, more_out))
+    return _in_bytes(weight, functional.pad(bias.float(), (0, more_out)))
+
+
 def _in_bytes(
     weight: torch.Tensor, bias: torch.Tensor, loud: torch.Tensor | None = None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> InBytes:
     """Return what bytes.h calls a ``Weight``, of a weight ``(n, k)``."""
     smoothing = torch.ones(weight.shape[1])
     if loud is not None:
@@ -179,11 +196,11 @@ def _in_bytes(
 def _tiled(weight: torch.Tensor) -> torch.Tensor:
     """Lay a weight ``(n, k)`` out as bytes.h tells: ``(n / 32, k / 128, 4352)``, int8."""
     n, k = weight.shape
-    grouped = weight.view(n // _TILE, _TILE, k // _GROUP, _GROUP).transpose(1, 2)
+    grouped = weight.view(n // TILE, TILE, k // GROUP, GROUP).transpose(1, 2)
     scales = (grouped.abs().amax(-1) / _MOST).clamp(min=torch.finfo().tiny)
     digits = (grouped / scales[..., None]).round().to(torch.int8)
     taken_back = -_LIFT * digits.sum(-1, dtype=torch.int32)
-    fours = digits.view(*digits.shape[:-1], _GROUP // 4, 4).transpose(2, 3).flatten(2)
+    fours = digits.view(*digits.shape[:-1], GROUP // 4, 4).transpose(2, 3).flatten(2)
     return torch.cat([fours, scales.view(torch.int8), taken_back.view(torch.int8)], -1).contiguous()
 
 

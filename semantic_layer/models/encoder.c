@@ -2,7 +2,7 @@
 
    The rows of all texts lie one behind the other.
 */
-#include "bytes.h"
+#include "layers.h"
 
 #ifdef HAS_BYTES
 #include "vectors.h"
@@ -11,11 +11,6 @@
 #define NORM_ROWS 8
 #define QUERIES 4
 #define HELPED_ROWS 12 /* fewer are multiplied before a helper wakes */
-
-typedef struct {
-    Weight qkv, out, up, down;
-    const float *mid_weight, *mid_bias, *end_weight, *end_bias;
-} Layer;
 
 typedef struct {
     long rows, hidden, heads, inner, num_texts;
@@ -128,12 +123,12 @@ static void apply(Crew *crew, const Work *w, const Layer *layer)
     normalise(crew, w, layer->end_weight, layer->end_bias);
 }
 
-/* Pass rows through layers, in place; 0 when that was done. */
-int encoder_apply(float *x, long rows, const long *starts, long num_texts, const Layer *layers,
-                  long num_layers, long hidden, long heads, long inner, float eps)
+int pass_through(Crew *crew, const Stack *stack, float *x, long rows, const long *starts,
+                 long num_texts)
 {
-    Work w = {.rows = rows, .hidden = hidden, .heads = heads, .inner = inner,
-              .num_texts = num_texts, .starts = starts, .eps = eps, .x = x};
+    const long hidden = stack->hidden, inner = stack->inner;
+    Work w = {.rows = rows, .hidden = hidden, .heads = stack->heads, .inner = inner,
+              .num_texts = num_texts, .starts = starts, .eps = stack->eps, .x = x};
     const long widest = hidden > inner ? hidden : inner;
     const long floats = rows * (5 * hidden + inner + widest / GROUP);
     w.qkv = aligned_alloc(64, (floats * 4 + rows * widest + 63) / 64 * 64);
@@ -143,11 +138,18 @@ int encoder_apply(float *x, long rows, const long *starts, long num_texts, const
     w.grown = w.sum + rows * hidden;
     w.bytes.scales = w.grown + rows * inner;
     w.bytes.digits = (uint8_t *)(w.qkv + floats);
-    Crew *crew = gather();
-    for (long i = 0; i < num_layers; i++) apply(crew, &w, layers + i);
-    dismiss(crew);
+    for (long i = 0; i < stack->count; i++) apply(crew, &w, stack->layers + i);
     free(w.qkv);
     return 0;
+}
+
+/* Pass rows through layers, in place; 0 when that was done. */
+int encoder_apply(const Stack *stack, float *x, long rows, const long *starts, long num_texts)
+{
+    Crew *crew = gather();
+    const int failed = pass_through(crew, stack, x, rows, starts, num_texts);
+    dismiss(crew);
+    return failed;
 }
 
 /* Multiply float rows (rows, k) by a weight (n, k) of whole groups and tiles; 0 when done. */

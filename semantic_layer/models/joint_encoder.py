@@ -10,35 +10,27 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from torch.nn import functional
 
 from semantic_layer.errors import VerifierFailed
-from semantic_layer.models.bert import Bert, spans
+from semantic_layer.models.bert import Bert
+from semantic_layer.models.chosen_joint import joined
+from semantic_layer.models.joint_layers import Read, ReadPair
 from semantic_layer.models.joint_text import prepare
 from semantic_layer.models.layer_weights import layer_weights
 from semantic_layer.models.mapped_tensor import WeightFile
 from semantic_layer.models.sample_texts import PAIRS, TEXTS
-from semantic_layer.models.stacked_layers import Sample, product, stacked
 from semantic_layer.models.tokenizer_file import tokenizer_of
 from semantic_layer.models.verifier import Pair
 from semantic_layer.models.weight_delta import Tensors, unpack
 
 _KEPT_TOKENS = 49_152  # of lower states in bfloat16, as in training; about 38 MB, 4,000 questions
-_SHARPNESS = 20.0
 _NUM_ADDED = 3  # tokens beside those that stand for at least a byte each: two ends and a space
-
-
-class _Read(NamedTuple):
-    """One text after the lower layers: token ids and states ``(tokens, hidden)``, bfloat16."""
-
-    ids: tuple[int, ...]
-    states: torch.Tensor
 
 
 class JointEncoder:
@@ -64,21 +56,15 @@ class JointEncoder:
         self._tokenizer = tokenizer_of(base / "tokenizer.json")
         self._lower = Bert(base, self._ids_of([prepare(text) for text in TEXTS]), join)
         tensors = unpack(load_file(weights), upper_layers(base, join, num_upper))
-        self._marks = tensors["marks.weight"]
-        self._align, self._doubts, self._mix, self._out = (
-            product(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
-            for name in ("align", "doubts", "mix", "out")
-        )
         self._most_tokens = int(self.data["most_tokens"])
         self._knots = np.array(self.data["calibration"], dtype=float).T
-        self._kept: OrderedDict[str, _Read] = OrderedDict()
+        self._kept: OrderedDict[str, Read] = OrderedDict()
         self._num_kept_tokens = 0
         self.fingerprint = blake2b(
             weights.read_bytes() + weights.with_suffix(".json").read_bytes(), digest_size=8
         ).hexdigest()
-        begun, _ = self._begin(self._read_pairs(PAIRS))
         upper = [layer_weights(tensors, f"upper.{i}.") for i in range(num_upper)]
-        self._upper = stacked(upper, self._lower.shape, begun)
+        self._joint = joined(tensors, upper, self._lower.shape, self._read_pairs(PAIRS))
         self.score(PAIRS[:1])
 
     def fits(self, text: str) -> bool:
@@ -94,44 +80,19 @@ class JointEncoder:
         """Return the calibrated probability (0..1) of the same answer for each pair."""
         return [float(p) for p in np.interp(self.logits(pairs), *self._knots)]
 
-    @torch.inference_mode()
     def logits(self, pairs: Sequence[Pair]) -> list[float]:
         """Return the raw scores, before calibration."""
-        if not pairs:
-            return []
-        return [float(logit) for logit in self._join(self._read_pairs(pairs))]
+        return self._joint(self._read_pairs(pairs)) if pairs else []
 
-    def _join(self, pairs: list[tuple[_Read, _Read]]) -> torch.Tensor:
-        """Pass pairs through the upper layers; return ``(pairs,)``."""
-        (x, rows), matched = self._begin(pairs)
-        x = self._upper(x, rows)
-        first = x[[pair.start for pair in rows]]
-        second = x[[row.start + len(one.ids) for row, (one, _) in zip(rows, pairs, strict=True)]]
-        every = self._doubts(x)
-        doubts = torch.stack([every[pair].amax(0) for pair in rows])
-        mixed = torch.cat([first + second, (first - second).abs(), doubts, matched], -1)
-        return self._out(functional.gelu(self._mix(mixed))).squeeze(-1)
-
-    @torch.inference_mode()
-    def _begin(self, pairs: list[tuple[_Read, _Read]]) -> tuple[Sample, torch.Tensor]:
-        """Return what the upper layers are given, and how well each pair's words match."""
-        rows = spans([len(one.ids) + len(other.ids) for one, other in pairs])
-        both = [(one.states.float(), other.states.float()) for one, other in pairs]
-        faced, matched = zip(*(face(one, other) for one, other in both), strict=True)
-        kinds = [kind for one, other in pairs for kind in _kinds(one.ids, other.ids)]
-        states = torch.cat([states for pair in both for states in pair])
-        x = states + self._marks[kinds] + self._align(torch.cat(faced))
-        return Sample(x, rows), torch.stack(matched)
-
-    def _read_pairs(self, pairs: Sequence[Pair]) -> list[tuple[_Read, _Read]]:
+    def _read_pairs(self, pairs: Sequence[Pair]) -> list[ReadPair]:
         """Return the lower layers' states of both texts, in the order of the alphabet."""
         written = [sorted((prepare(one), prepare(other))) for one, other in pairs]
         reads = self._read([text for pair in written for text in pair])
         return [(reads[one], reads[other]) for one, other in written]
 
-    def _read(self, texts: Sequence[str]) -> dict[str, _Read]:
+    def _read(self, texts: Sequence[str]) -> dict[str, Read]:
         """Pass texts through the lower layers, those not kept from before in one batch."""
-        found: dict[str, _Read] = {}
+        found: dict[str, Read] = {}
         for text in texts:
             if text in self._kept:
                 self._kept.move_to_end(text)
@@ -143,17 +104,17 @@ class JointEncoder:
                 self._keep(text, found[text])
         return found
 
-    def _encode(self, texts: list[str]) -> dict[str, _Read]:
+    def _encode(self, texts: list[str]) -> dict[str, Read]:
         rows = self._ids_of(texts)
         return {
-            text: _Read(tuple(row), states.bfloat16())
+            text: Read(torch.tensor(row, dtype=torch.int32), states.bfloat16())
             for text, row, states in zip(texts, rows, self._lower(rows), strict=True)
         }
 
     def _ids_of(self, texts: Sequence[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
-    def _keep(self, text: str, read: _Read) -> None:
+    def _keep(self, text: str, read: Read) -> None:
         self._kept[text] = read
         self._num_kept_tokens += len(read.ids)
         while self._num_kept_tokens > _KEPT_TOKENS:
@@ -170,39 +131,3 @@ def upper_layers(base: Path, join: int, num_layers: int) -> Tensors:
         if mark and join <= int(number) < join + num_layers:
             found[f"upper.{int(number) - join}.{parameter}"] = file.read(name)
     return found
-
-
-def face(one: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Hold the tokens of two texts, ``(tokens, hidden)`` each, against each other.
-
-    Returns for every token, first text first, how it differs from the other text's tokens like it,
-    its product with them, and the highest cosine: ``(tokens of both, 2 * hidden + 1)``; and of the
-    highest cosines the least and the mean of each text ``(4,)``. Source: soft alignment as in
-    Enhanced LSTM for Natural Language Inference (Chen et al., ACL 2017).
-    """
-    centre = torch.cat([one, other]).mean(0)
-    cosine = functional.normalize(one - centre, dim=-1) @ functional.normalize(
-        other - centre, dim=-1
-    ).transpose(0, 1)
-    like_one = (_SHARPNESS * cosine).softmax(1) @ other
-    like_other = (_SHARPNESS * cosine.transpose(0, 1)).softmax(1) @ one
-    best_one, best_other = cosine.amax(1), cosine.amax(0)
-    states, like = torch.cat([one, other]), torch.cat([like_one, like_other])
-    best = torch.cat([best_one, best_other])
-    faced = torch.cat([states - like, states * like, best[:, None]], -1)
-    lows, means = (
-        sorted_pair(best_one.amin(), best_other.amin()),
-        sorted_pair(best_one.mean(), best_other.mean()),
-    )
-    return faced, torch.stack([*lows, *means])
-
-
-def sorted_pair(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the lesser number first."""
-    return torch.minimum(a, b), torch.maximum(a, b)
-
-
-def _kinds(one: tuple[int, ...], other: tuple[int, ...]) -> list[int]:
-    """Say of each token which text it stands in and whether the other text holds it too."""
-    in_one, in_other = set(one), set(other)
-    return [int(i in in_other) for i in one] + [2 + (i in in_one) for i in other]

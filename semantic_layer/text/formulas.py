@@ -45,22 +45,44 @@ _SLOPPY_DASH = re.compile(r"-[^\W\d_]{4,}.*|.*[^\W\d_]-")
 @lru_cache(maxsize=4096)
 def formulas(text: str) -> tuple[str, ...]:
     """Return the formulas and signs of a text, sorted; flags and escapes keep their case."""
-    plain = _EMPHASIS.sub("", _HAN.sub(" ", _CODE.sub(" ", normalise(text))))
-    plain = _OF_ONE.sub(r"\1 \2", plain)
-    plain = _CALL.sub(lambda call: re.sub(r"\s+", "_", call[0]), plain)
-    plain = _COLUMNS.sub(lambda listed: re.sub(r"\s*,\s*|\s+", "=", listed[0]), plain)
-    plain = _MINUS.sub("-", _SPACED.sub(r"\1", plain))
-    chunks = plain.split()
+    chunks = _rewritten(normalise(text)).split()
     found = (_formula(chunks, i) for i in range(len(chunks)))
     return tuple(sorted(filter(None, found)))
 
 
+def _rewritten(plain: str) -> str:
+    """Take out what is no formula, and close those up that have spaces in them.
+
+    Each pattern is tried only where a sign that it cannot do without is there.
+    """
+    if _has(plain, "`@") or "://" in plain or "www." in plain:
+        plain = _CODE.sub(" ", plain)
+    if "`" in plain or not plain.isascii():
+        plain = _HAN.sub(" ", plain)
+    if _has(plain, "*~"):
+        plain = _EMPHASIS.sub("", plain)
+    if "(" in plain:
+        plain = _OF_ONE.sub(r"\1 \2", plain)
+        plain = _CALL.sub(lambda call: re.sub(r"\s+", "_", call[0]), plain)
+    if "," in plain:
+        plain = _COLUMNS.sub(lambda listed: re.sub(r"\s*,\s*|\s+", "=", listed[0]), plain)
+    if _has(plain, "=<>+*^&|/×÷"):
+        plain = _SPACED.sub(r"\1", plain)
+    return _MINUS.sub("-", plain) if "-" in plain else plain
+
+
+def _has(text: str, signs: str) -> bool:
+    """Say whether a text has any of some signs."""
+    return any(sign in text for sign in signs)
+
+
 def _formula(chunks: list[str], i: int) -> str:
     """Return what a chunk says by signs, "" for a word, a number or a mere mark."""
-    chunk, before = chunks[i], " ".join(chunks[max(0, i - 2) : i])
+    chunk = chunks[i]
     if chunk.isalnum():
         return ""
-    if not any(sign.isalnum() for sign in chunk) and _SHELL.search(before):
+    is_mark = not any(sign.isalnum() for sign in chunk)
+    if is_mark and _SHELL.search(" ".join(chunks[max(0, i - 2) : i])):
         return chunk.rstrip("?!") or chunk
     core = chunk.strip(_OUTER) if not _PATH.match(chunk) else chunk.rstrip(_OUTER)
     core = core if core.endswith(")!") else re.sub(r"(?<![\d)])!+$", "", core.rstrip("?"))
@@ -68,6 +90,7 @@ def _formula(chunks: list[str], i: int) -> str:
         return chunk
     if (
         not core
+        or core.isalnum()
         or any(map(_NAME.fullmatch, (core, core.strip("()"))))
         or _SLOPPY_DASH.fullmatch(core)
     ):

@@ -26,6 +26,7 @@ _FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")
 _CODE = re.compile(
     r"```.*?```|`[^`\n]+`|\b(?:https?://|www\.)\S+|\b[\w.+-]{1,64}@[\w-]+\.[\w.]+", re.DOTALL
 )
+_MAY_BE_PAYLOAD = re.compile(r"[`@\"'《]|://|www\.")  # what _CODE and _QUOTE can't do without
 _QUOTE = re.compile(r'"([^"\n]{1,400})"|(?<![\w])\'([^\'\n]{1,200}?)\'(?![\w])|《([^》]{1,100})》')
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
@@ -62,6 +63,8 @@ def _written_out(raised: re.Match[str]) -> str:
 
 def take_payloads(text: str) -> Payloads:
     """Take code, URLs and addresses out; name the quoted texts and leave their words in."""
+    if not _MAY_BE_PAYLOAD.search(text):
+        return Payloads(text, (), ())
     codes = tuple(
         sorted(match[0].strip("`").strip().rstrip(".,?!") for match in _CODE.finditer(text))
     )
@@ -104,6 +107,8 @@ def _simplified_to_traditional() -> OpenCC:
 
 def language_of(text: str) -> Language:
     """Tell English, Chinese and others apart by their letters."""
+    if text.isascii():
+        return "en"
     letters = len(_LETTER.findall(text))
     if not letters:
         return "en"

@@ -31,8 +31,8 @@ _LEAST_WORDS = 2
 def tongue_of(text: str) -> str:
     """Return the language of a text (or its script), "" where too little tells it."""
     plain = take_payloads(normalise(text)).rest.casefold()
-    num_latin = len(_LATIN.findall(plain))
-    for name, letters in _SCRIPTS:
+    num_latin = 0 if plain.isascii() else len(_LATIN.findall(plain))
+    for name, letters in () if plain.isascii() else _SCRIPTS:
         if len(letters.findall(plain)) >= max(_LEAST_SCRIPT, num_latin / 2):
             return name
     return _by_words(_WORD.findall(plain))
@@ -40,9 +40,12 @@ def tongue_of(text: str) -> str:
 
 def _by_words(words: list[str]) -> str:
     """Return the language that most words are common in, if no other has as many."""
-    hits: Counter[str] = Counter()
-    for word in words:
-        hits.update(_languages().get(word) or _languages().get(word.rstrip("'"), ()))
+    languages = _languages()
+    hits = Counter(
+        name
+        for word in words
+        for name in languages.get(word) or languages.get(word.rstrip("'"), ())
+    )
     ranked = hits.most_common(2)
     if not ranked or ranked[0][1] < _LEAST_WORDS:
         return ""

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers import BertModel
 
-from semantic_layer.models.joint_encoder import face
+from semantic_layer.models.joint_layers import face
 from semantic_layer.models.joint_text import prepare
 
 MOST_TOKENS = 72
