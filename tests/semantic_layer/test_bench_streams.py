@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from tests.bench.pair_sets import LabelledPair
-from tests.bench.semantic import vcache_rule
+from tests.bench.semantic import peers, vcache_rule
 from tests.bench.semantic.kept_rows import KeptRows, digest
 from tests.bench.semantic.peers import Peer
 from tests.bench.semantic.stream import Stream, Tally
@@ -95,7 +95,7 @@ SERVES = 'import json; print("noise"); print(json.dumps({"served": [None, 0, 0],
     ("script", "limit_s", "expected"),
     [
         (SERVES, 60.0, "1 right, 1 wrong"),
-        ("import time; time.sleep(60)", 1.0, "not done within 1 s"),
+        ("import time; time.sleep(60)", 1.0, "not done within 1 s, nor stopped then"),
         ("raise ValueError('no store')", 60.0, "failed: ValueError: no store"),
     ],
 )
@@ -109,6 +109,7 @@ def test_peer_counts_what_it_served_or_says_why_not(
     monkeypatch.setenv("STRATA_PEERS", str(tmp_path))
     (tmp_path / "play.py").write_text(script)
     stream, vectors = Stream.of(PAIRS[:2]), np.eye(3, dtype=np.float32)
+    monkeypatch.setattr(peers, "_CLOSING_S", 0.0)
     told = Peer("p", "peer", tmp_path / "play.py").play(stream, vectors, limit_s)
     shown = told if isinstance(told, str) else f"{told.right} right, {told.wrong} wrong"
     assert shown == expected
@@ -117,6 +118,7 @@ def test_peer_counts_what_it_served_or_says_why_not(
 def test_absent_peer_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No venv, no row."""
     monkeypatch.setenv("STRATA_PEERS", str(tmp_path))
+    monkeypatch.setattr(peers, "_CLOSING_S", 0.0)
     told = Peer("p", "peer", tmp_path / "x.py").play(Stream.of(PAIRS), np.eye(5), 1.0)
     assert isinstance(told, str)
     assert told.startswith("absent")

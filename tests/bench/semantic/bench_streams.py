@@ -135,7 +135,7 @@ class Bench:
         """Let peers play."""
         tallies = []
         for peer in filter(lambda peer: self._wants(peer.name), PEERS):
-            of = digest(stream, vectors, [peer.script], peer.options)
+            of = digest(stream, vectors, [peer.script], peer.options, self.peer_limit_s)
             tally = rows.get(peer.name, of) or peer.play(stream, vectors, self.peer_limit_s)
             if isinstance(tally, str):
                 print(f"  {peer.name:40} {tally}", flush=True)
@@ -143,6 +143,11 @@ class Bench:
             if rows.get(peer.name, of) is None:
                 rows.keep(of, tally)
             tallies.append(_told(tally))
+            if tally.num_texts < len(stream.texts):
+                over = (
+                    f"the first {tally.num_texts} texts alone: {self.peer_limit_s:.0f} s were over"
+                )
+                print(f"    {over}", flush=True)
         return tallies
 
     def _wants(self, name: str) -> bool:

@@ -1,12 +1,12 @@
 """GPTCache over a stream, run by the Python of its own venv; prints what was served and the time.
 
-usage: PYTHON peer_gptcache.py VECTORS.npy [THRESHOLD] (in an empty folder)
+usage: PYTHON peer_gptcache.py VECTORS.npy SECONDS [THRESHOLD] (in an empty folder)
 
 Its own decision and stores (FAISS and SQLite, the library's defaults), our vectors. Its similarity
 is that of squared distances, 1 - (1 - cosine) / 2: the default threshold of 0.8 serves from a
 cosine of 0.6, 0.98 from 0.96. Texts are their numbers; the answer stored for a text is its number.
 The last line is JSON: ``served``, by text the number of the one whose answer it got or null, and
-``seconds``, what the look-ups took (storing left out).
+``seconds``, what the look-ups took (storing left out). After SECONDS it tells of the texts so far.
 """
 
 import json
@@ -22,7 +22,8 @@ from gptcache.processor.pre import get_prompt
 from gptcache.similarity_evaluation.distance import SearchDistanceEvaluation
 
 
-def main(path: Path, threshold: float) -> None:
+def main(path: Path, limit_s: float, threshold: float) -> None:
+    until = time.monotonic() + limit_s
     vectors = np.load(path).astype("float32")
     served: list[int | None] = []
     seconds = 0.0
@@ -39,6 +40,8 @@ def main(path: Path, threshold: float) -> None:
         config=Config(similarity_threshold=threshold),
     )
     for number in range(len(vectors)):
+        if time.monotonic() > until:
+            break
         began = time.perf_counter()
         found = get(str(number), cache_obj=cache)
         seconds += time.perf_counter() - began
@@ -49,4 +52,4 @@ def main(path: Path, threshold: float) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 0.8)
+    main(Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]) if sys.argv[3:] else 0.8)

