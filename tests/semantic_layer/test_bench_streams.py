@@ -88,13 +88,14 @@ def test_finished_row_is_kept_until_what_it_came_of_changes(tmp_path: Path) -> N
     assert all(KeptRows(tmp_path / "rows.jsonl").get("x", other) is None for other in others)
 
 
-SERVES = 'import json; print("noise"); print(json.dumps({"served": [None, 0, 0], "seconds": 0.5}))'
+SERVES = 'import json; print("noise"); print(json.dumps({{"served": {}, "seconds": 0.5}}))'
 
 
 @pytest.mark.parametrize(
     ("script", "limit_s", "expected"),
     [
-        (SERVES, 60.0, "1 right, 1 wrong"),
+        (SERVES.format("[None, 0, 0]"), 60.0, "1 right, 1 wrong of 3"),
+        (SERVES.format("[None, 0]"), 60.0, "1 right, 0 wrong of 2"),
         ("import time; time.sleep(60)", 1.0, "not done within 1 s, nor stopped then"),
         ("raise ValueError('no store')", 60.0, "failed: ValueError: no store"),
     ],
@@ -102,7 +103,7 @@ SERVES = 'import json; print("noise"); print(json.dumps({"served": [None, 0, 0],
 def test_peer_counts_what_it_served_or_says_why_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, limit_s: float, expected: str
 ) -> None:
-    """What a peer's own Python prints; one that hangs is given up."""
+    """What a peer's own Python prints, if of the first texts alone; one that hangs is given up."""
     folder = tmp_path / "peer" / "bin"
     folder.mkdir(parents=True)
     (folder / "python").symlink_to(sys.executable)
@@ -111,8 +112,9 @@ def test_peer_counts_what_it_served_or_says_why_not(
     stream, vectors = Stream.of(PAIRS[:2]), np.eye(3, dtype=np.float32)
     monkeypatch.setattr(peers, "_CLOSING_S", 0.0)
     told = Peer("p", "peer", tmp_path / "play.py").play(stream, vectors, limit_s)
-    shown = told if isinstance(told, str) else f"{told.right} right, {told.wrong} wrong"
-    assert shown == expected
+    if isinstance(told, Tally):
+        told = f"{told.right} right, {told.wrong} wrong of {told.num_texts}"
+    assert told == expected
 
 
 def test_absent_peer_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
