@@ -4,7 +4,8 @@ A threshold is the lowest score at which the upper 95% bound of the wrong share 
 stays within the intent's budget (`walk`). The bound holds at every time one looks (`betting`), so
 labels may be read as they come. Labels are taken to be sampled by their weights. Feedback, which
 nobody samples, tells of wrong answers at least as often as of right ones: it counts where a low
-wrong share is to be proven; a high one it proves only held against all that was served (`drift`).
+wrong share is to be proven; a high one it proves only held against all that was served (`drift`,
+`complaints`).
 """
 
 import math
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from semantic_layer.calibration import betting
+from semantic_layer.calibration.complaints import too_many
 from semantic_layer.calibration.drift import Alarm, alarms
 from semantic_layer.calibration.entry_thresholds import entry_thresholds, expected_within
 from semantic_layer.calibration.labels import (
@@ -168,8 +170,12 @@ def _threshold(
     if own.told:
         threshold = expected_within(Sample.of(own.told), threshold, budget)
         source = "tightened"
-    current = Sample.of(sampled(own.current))
     least = 1 if own.raised else LEAST_AGAINST
+    told = reported(own.current)
+    if too_many(told, threshold, budget, least=least, alpha=ALPHA):
+        threshold = expected_within(Sample.of(told), threshold, budget)
+        source = "tightened"
+    current = Sample.of(sampled(own.current))
     if not _contradicted(current.served_at(threshold), budget, least):
         return threshold, source
     return expected_within(current, threshold, budget), "tightened"

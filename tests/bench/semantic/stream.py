@@ -76,7 +76,11 @@ class Decider(Protocol):
 
 @dataclass(slots=True)
 class Tally:
-    """What a stream came to. ``unlabelled`` hits are neither right nor wrong by the labels."""
+    """What a stream came to. ``unlabelled`` hits are neither right nor wrong by the labels.
+
+    ``seconds`` is what the look-ups took, None where that was not measured. ``falls`` holds, by
+    intent, the text at which its threshold was first raised by labels of served ones.
+    """
 
     name: str
     num_texts: int = 0
@@ -84,9 +88,22 @@ class Tally:
     wrong: int = 0
     unlabelled: int = 0
     first_hit: int | None = None
-    seconds: float = 0.0
+    seconds: float | None = 0.0
     wrong_pairs: list[tuple[int, int]] = field(default_factory=list)
     judged: list[tuple[int, bool]] = field(default_factory=list)
+    falls: dict[str, int] = field(default_factory=dict)
+
+    def count(self, asked: int, served: int, verdict: bool | None) -> None:
+        """Count a hit, by what labels say of it."""
+        self.right += verdict is True
+        self.wrong += verdict is False
+        self.unlabelled += verdict is None
+        if verdict is not None:
+            self.judged.append((asked, not verdict))
+        if verdict is False:
+            self.wrong_pairs.append((served, asked))
+        if self.first_hit is None:
+            self.first_hit = asked
 
     def until(self, asked: int) -> str:
         """Return how much of what was served up to a text was wrong, and of what came after."""
@@ -101,12 +118,13 @@ class Tally:
         _, of_all = interval(self.wrong, self.num_texts)
         bound = upper_bound(self.wrong, labelled) if labelled else 1.0
         first = "never" if self.first_hit is None else str(self.first_hit)
+        took = "-" if self.seconds is None else f"{1e3 * self.seconds / self.num_texts:.2f} ms"
         return (
-            f"{self.name:34} hits {labelled + self.unlabelled:5}  wrong/served {self.wrong:3}/"
+            f"{self.name:40} hits {labelled + self.unlabelled:5}  wrong/served {self.wrong:3}/"
             f"{labelled:<5} {share:6.2%} [{low:.2%}, {high:.2%}] < {bound:.2%}  "
             f"unlabelled {self.unlabelled:4}  "
-            f"wrong/all {self.wrong / self.num_texts:.2%} [<{of_all:.2%}]  first hit {first:>5}  "
-            f"{1e3 * self.seconds / self.num_texts:.2f} ms"
+            f"wrong/all {self.wrong / self.num_texts:.2%} [<{of_all:.2%}]  "
+            f"first hit {first:>5}  {took}"
         )
 
 
@@ -118,34 +136,22 @@ async def play(
     Without ``keep_all_misses`` a generated answer is stored only when the nearest stored one was
     wrong for it.
     """
-    tally = Tally(decider.name, len(stream.texts))
+    tally, seconds = Tally(decider.name, len(stream.texts)), 0.0
     is_stored = np.zeros(len(stream.texts), dtype=np.bool_)
     for asked in range(len(stream.texts)):
         near = nearest.of(asked, is_stored)
         began = time.perf_counter()
         served = await decider.decide(asked, near)
-        tally.seconds += time.perf_counter() - began
+        seconds += time.perf_counter() - began
         await decider.learn(asked, near, served, partial(stream.verdict, asked))
         if served is not None:
-            _count(tally, stream, asked, served)
+            tally.count(asked, served, stream.verdict(asked, served))
             continue
         right = bool(near) and stream.verdict(asked, near[0][0]) is True
         if keep_all_misses or not right:
             is_stored[asked] = True
+    tally.seconds = seconds
     return tally
-
-
-def _count(tally: Tally, stream: Stream, asked: int, served: int) -> None:
-    verdict = stream.verdict(asked, served)
-    tally.right += verdict is True
-    tally.wrong += verdict is False
-    tally.unlabelled += verdict is None
-    if verdict is not None:
-        tally.judged.append((asked, not verdict))
-    if verdict is False:
-        tally.wrong_pairs.append((served, asked))
-    if tally.first_hit is None:
-        tally.first_hit = asked
 
 
 class Nearest:
