@@ -23,7 +23,7 @@ from semantic_layer.chats.small_talk import (
 from semantic_layer.chats.subjects import names_subject
 from semantic_layer.chats.told import turns_on_user, turns_on_user_zh
 from semantic_layer.text.analysis import Analysis, analyse
-from semantic_layer.text.script import language_of, normalise
+from semantic_layer.text.script import language_of, normalise, simplified
 from semantic_layer.text.stemming import stem
 
 Kind = Literal[
@@ -254,9 +254,14 @@ def _opening_zh(message: _Message) -> str:
 
 def _statement_zh(message: _Message) -> str:
     asks = bool(ENDS_ASKING.search(message.plain)) or message.analysis.frame
+    asks = asks or bool(_ASKS_ZH.search(simplified(message.plain)))
     return "" if asks or message.plain.startswith(_ORDERS_ZH) else "asks nothing"
 
 
+# Questions are often typed without a mark.
+_ASKS_ZH = re.compile(
+    r"几(?!乎|个都|天都)|多(?:少|大|长|高|远|久|重|快)|谁|什么(?!都|也)|吗|怎么|咋|如何|哪(?!怕|都)|([能可会要是])不\1|有没有"
+)
 _ORDERS_ZH = ("请", "帮", "翻译", "写", "解释", "介绍", "列出", "告诉", "我想", "我要")
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 
+from semantic_layer.chats.own_matter import asks_by_name, is_at_hand
 from semantic_layer.chats.referred import words_of_lines
 from semantic_layer.chats.small_talk import (
     CLAUSE_ENDS,
@@ -22,7 +23,7 @@ from semantic_layer.chats.subjects import names_subject
 from semantic_layer.chats.told import CLAUSE, states
 from semantic_layer.resources import load_pattern
 from semantic_layer.text.analysis import analyse
-from semantic_layer.text.script import language_of, normalise
+from semantic_layer.text.script import language_of, normalise, simplified
 
 Said = tuple[str, str]
 
@@ -50,15 +51,21 @@ def premises_of(text: str, history: Sequence[Said]) -> tuple[str, ...]:
     """
     if is_too_long(history):
         return (history[0][1],)
-    wanted = words_of_lines([text]) if _asks_provider(text) else None
+    by_name = asks_by_name(text)
+    wanted = words_of_lines([text]) if by_name or _asks_provider(text) else None
+    may_be_own = by_name and is_at_hand(text) and not _asks_provider(text)
     found: list[str] = []
     has_matter = False
     for i, (role, said) in enumerate(history):
         if role == "user":
             has_matter = has_matter or any(map(_brings_matter, _lines(said)))
             answer = history[i + 1][1][:_LONG] if i + 1 < len(history) else ""
-            apart_of = wanted if has_matter else None
-            found += [line for line in _lines(said) if _is_premise(line, answer, apart_of)]
+            apart_of = wanted if has_matter or by_name else None
+            found += [
+                line
+                for line in _lines(said)
+                if _is_premise(line, answer, apart_of) or (may_be_own and _is_own(line))
+            ]
         else:
             asked = history[i - 1][1] if i else ""
             head = said[:_LONG]
@@ -94,10 +101,17 @@ def _is_premise(line: str, answer: str, wanted: frozenset[str] | None) -> bool:
     return _num_telling(answer) < _least_met(line)
 
 
+def _is_own(line: str) -> bool:
+    """Say whether a user tells of himself, and does not only ask."""
+    words = (word.casefold() for word in WORD.findall(normalise(line)))
+    return _is_told(line) and not words_of("personal").isdisjoint(words)
+
+
 def _is_apart(line: str, answer: str, wanted: frozenset[str]) -> bool:
     """Say whether a line was dealt with, and tells nothing on the last message's matter."""
     told = [clause for clause in CLAUSE.split(line) if states(clause)]
     is_met = _num_telling(answer) >= _LEAST_DEALT or _pattern("detail").search(line.casefold())
+    is_met = is_met or not _is_own(line)
     return bool(is_met) and words_of_lines(told).isdisjoint(wanted)
 
 
@@ -176,7 +190,7 @@ def _is_lasting(line: str) -> bool:
 
 
 def _asks_provider(text: str) -> bool:
-    return bool(_pattern("provider").search(normalise(text).casefold()))
+    return bool(_pattern("provider").search(simplified(normalise(text).casefold())))
 
 
 def _ruled(said: str) -> list[str]:
