@@ -48,8 +48,8 @@ def clash_of(asked: Chat, stored: Chat, here: Left, there: Left) -> str:
 
 
 def _said(chat: Chat, left: Left) -> set[str]:
-    """Return the numbers of what only this chat says, whoever says it."""
-    return _numbers([*left.user, *left.assistant, chat.text])
+    """Return the numbers that the user says in this chat only; an assistant names many to choose."""
+    return _numbers([*left.user, chat.text])
 
 
 def _other_matter(asked: Chat, stored: Chat, here: Left, there: Left) -> str:
@@ -150,7 +150,7 @@ def close_clash(
 ) -> str:
     """Name what lines contradict each other in that differ in little else.
 
-    With ``said``, the numbers that each side says anywhere, none of those contradicts.
+    With ``said``, the numbers that each user says anywhere, none of those contradicts.
     """
     for twin in twins_of(one, other):
         if twin.is_close and twin.difference.conflict:
