@@ -48,7 +48,7 @@ def clash_of(asked: Chat, stored: Chat, here: Left, there: Left) -> str:
 
 
 def _said(chat: Chat, left: Left) -> set[str]:
-    """Return the numbers that the user says in this chat only; an assistant names many to choose."""
+    """Return the numbers of the user's own lines; an assistant names some to choose from."""
     return _numbers([*left.user, chat.text])
 
 

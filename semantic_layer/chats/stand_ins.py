@@ -1,8 +1,8 @@
 """What stands in one chat where another thing stands in a chat that is the same around it. Pure.
 
 Who words a whole chat anew words all of it anew. Where messages of the user are the same, word for
-word, and between them each side speaks of what the other never names, the two are about different
-things, however alike a verifier finds the texts.
+word, and between them each side says what the other does not, the two are about different things,
+however alike a verifier finds the texts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,8 +21,9 @@ _MOST_SHOWN = 4
 def stand_in(asked: Chat, stored: Chat, one: Sequence[Said], other: Sequence[Said]) -> str:
     """Name what each side says in the place of what the other does, "" when nothing is.
 
-    ``one`` and ``other`` are the histories to be compared. What an assistant says is mostly told by
-    what he answers: there it takes more, unless the last message takes it up.
+    ``one`` and ``other`` are the histories to be compared. What an assistant says counts where the
+    other chat never speaks of it; and mostly it is told by what he answers: there it takes more,
+    unless the last message takes it up.
     """
     mine, yours = _telling(one), _telling(other)
     keys, other_keys = ([(role, key_of(text)) for role, text in side] for side in (mine, yours))
@@ -33,8 +34,12 @@ def stand_in(asked: Chat, stored: Chat, one: Sequence[Said], other: Sequence[Sai
     blocks = SequenceMatcher(None, keys, other_keys, autojunk=False).get_opcodes()
     for tag, i1, i2, j1, j2 in blocks:
         for role in ("user", "assistant") if tag == "replace" else ():
-            own = _of(role, mine[i1:i2]) - other_known
-            others = _of(role, yours[j1:j2]) - known
+            own, others = _of(role, mine[i1:i2]), _of(role, yours[j1:j2])
+            is_user = role == "user"
+            own, others = (
+                own - (others if is_user else other_known),
+                others - (own if is_user else known),
+            )
             least = _LEAST_OWN if role == "assistant" and not takes_up else 1
             if min(len(own), len(others)) >= least and len(own) + len(others) > _LEAST_OWN:
                 return " / ".join("/".join(sorted(side)[:_MOST_SHOWN]) for side in (own, others))
