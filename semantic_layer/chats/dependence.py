@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Literal
 
-from semantic_layer.chats.premises import premises_of
+from semantic_layer.chats.premises import asks_provider, premises_of
 from semantic_layer.chats.small_talk import (
     ENDS_ASKING,
     WORD,
@@ -21,7 +21,7 @@ from semantic_layer.chats.small_talk import (
     words_of,
 )
 from semantic_layer.chats.subjects import names_subject
-from semantic_layer.chats.told import turns_on_user, turns_on_user_zh
+from semantic_layer.chats.told import is_of_oneself_zh, turns_on_user, turns_on_user_zh
 from semantic_layer.text.analysis import Analysis, analyse
 from semantic_layer.text.script import language_of, normalise, simplified
 from semantic_layer.text.stemming import stem
@@ -275,6 +275,14 @@ def _shortness_zh(message: _Message) -> str:
     return f"{signs} telling signs" if signs < enough else ""
 
 
+def _turns_on_user_zh(message: _Message) -> str:
+    """Say so when the answer may turn on what the user told: not a rule of a provider's own."""
+    is_way = "咋" in message.plain
+    if asks_provider(message.plain) and not (is_way or is_of_oneself_zh(message.plain)):
+        return ""
+    return turns_on_user_zh(message.plain, message.history)
+
+
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _OF_ZH = re.compile(r"[\u3400-\u9fff]{2}的[\u3400-\u9fff]{2}")
 _EMPTY_ZH = frozenset(
@@ -303,5 +311,5 @@ _CHINESE: dict[Kind, _Check] = {
     "opening": _opening_zh,
     "answer": _statement_zh,
     "short": _shortness_zh,
-    "personal": lambda message: turns_on_user_zh(message.plain, message.history),
+    "personal": _turns_on_user_zh,
 }

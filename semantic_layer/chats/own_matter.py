@@ -13,7 +13,7 @@ from semantic_layer.text.analysis import analyse
 from semantic_layer.text.script import language_of, normalise
 
 _MOST_READ = 400  # signs
-_LEAST_TELLING = 2  # words beside the name
+_LEAST_TELLING = 1  # words beside the name
 _NAME = r"(?-i:[A-Z][\w'’&-]*)"
 _ASKS = re.compile(
     r"^(?:(?:ok|okay|and|oh|great|thanks|right|so|also|hi|hello|cool|by the way|btw)\b[,.! ]*)*"
@@ -27,8 +27,8 @@ _DEFINED = re.compile(
     re.IGNORECASE,
 )
 _OPEN = re.compile(
-    r"\b(?:the|here|there|should|best|better|recommend\w*|suggest\w*|cheap\w*|good|worth|instead|mine"
-    r"|left|still|yet|now|today|tomorrow|tonight)\b",
+    r"(?<!\bis )(?<!\bare )\bthere\b|\b(?:the|here|should|best|better|recommend\w*|suggest\w*"
+    r"|cheap\w*|good|worth|instead|mine|left|still|yet|now|today|tomorrow|tonight)\b",
     re.IGNORECASE,
 )
 _WHERE_TO = re.compile(r"\b(?:to|from|in|via|near|with|by)(?: the)? \W*$", re.IGNORECASE)

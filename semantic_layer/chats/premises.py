@@ -52,8 +52,8 @@ def premises_of(text: str, history: Sequence[Said]) -> tuple[str, ...]:
     if is_too_long(history):
         return (history[0][1],)
     by_name = asks_by_name(text)
-    wanted = words_of_lines([text]) if by_name or _asks_provider(text) else None
-    may_be_own = by_name and is_at_hand(text) and not _asks_provider(text)
+    wanted = words_of_lines([text]) if by_name or asks_provider(text) else None
+    turns = is_at_hand(text) and not asks_provider(text)
     found: list[str] = []
     has_matter = False
     for i, (role, said) in enumerate(history):
@@ -64,7 +64,8 @@ def premises_of(text: str, history: Sequence[Said]) -> tuple[str, ...]:
             found += [
                 line
                 for line in _lines(said)
-                if _is_premise(line, answer, apart_of) or (may_be_own and _is_own(line))
+                if _is_premise(line, answer, apart_of, by_name=by_name and not turns)
+                or (by_name and turns and _is_own(line) and not _is_trouble(line))
             ]
         else:
             asked = history[i - 1][1] if i else ""
@@ -89,13 +90,17 @@ def _lines(said: str) -> tuple[str, ...]:
     return (said,) if len(said) > _LONG else sentences(said)
 
 
-def _is_premise(line: str, answer: str, wanted: frozenset[str] | None) -> bool:
+def _is_premise(
+    line: str, answer: str, wanted: frozenset[str] | None, *, by_name: bool = False
+) -> bool:
     if _is_order(line):
         return True
     if _is_small_talk(line):
         return False
     if _is_told(line):
-        return wanted is None or _is_lasting(line) or not _is_apart(line, answer, wanted)
+        if wanted is None or _is_lasting(line):
+            return True
+        return not _is_apart(line, answer, wanted, is_met=by_name)
     if ENDS_ASKING.search(line):
         return bool(_ASKS_YOU.search(line)) and _num_telling(answer) < _LEAST_MET
     return _num_telling(answer) < _least_met(line)
@@ -107,12 +112,12 @@ def _is_own(line: str) -> bool:
     return _is_told(line) and not words_of("personal").isdisjoint(words)
 
 
-def _is_apart(line: str, answer: str, wanted: frozenset[str]) -> bool:
+def _is_apart(line: str, answer: str, wanted: frozenset[str], *, is_met: bool = False) -> bool:
     """Say whether a line was dealt with, and tells nothing on the last message's matter."""
     told = [clause for clause in CLAUSE.split(line) if states(clause)]
-    is_met = _num_telling(answer) >= _LEAST_DEALT or _pattern("detail").search(line.casefold())
-    is_met = is_met or not _is_own(line)
-    return bool(is_met) and words_of_lines(told).isdisjoint(wanted)
+    is_met = is_met or _num_telling(answer) >= _LEAST_DEALT or not _is_own(line)
+    is_met = is_met or bool(_pattern("detail").search(line.casefold()))
+    return is_met and words_of_lines(told).isdisjoint(wanted)
 
 
 @lru_cache(maxsize=16_384)
@@ -120,7 +125,11 @@ def _brings_matter(line: str) -> bool:
     """Say whether a line asks, orders or complains: what is told then is of that matter."""
     if len(line) > _LONG:
         return False
-    return _asks(line) or bool(analyse(line).frame or _pattern("trouble").search(line.casefold()))
+    return _asks(line) or bool(analyse(line).frame) or _is_trouble(line)
+
+
+def _is_trouble(line: str) -> bool:
+    return bool(_pattern("trouble").search(line.casefold()))
 
 
 def _least_met(line: str) -> int:
@@ -189,7 +198,8 @@ def _is_lasting(line: str) -> bool:
     return bool(_AT_PLACE.search(line) or _pattern("lasting").search(normalise(line).casefold()))
 
 
-def _asks_provider(text: str) -> bool:
+def asks_provider(text: str) -> bool:
+    """Say whether a message is about a provider's own matters, whoever asks."""
     return bool(_pattern("provider").search(simplified(normalise(text).casefold())))
 
 
@@ -234,7 +244,7 @@ def _asks_any_provider(line: str) -> bool:
     """Say whether a line is about a provider's own matters, whoever that is, or small talk."""
     if _is_small_talk(line):
         return True
-    is_own = _pattern("serves").search(line.casefold()) or _asks_provider(_YOU.sub("", line))
+    is_own = _pattern("serves").search(line.casefold()) or asks_provider(_YOU.sub("", line))
     return bool(is_own) and not _names(line)
 
 

@@ -26,11 +26,14 @@ def turns_on_user(plain: str, history: Sequence[tuple[str, str]]) -> str:
     return _TOLD if is_personal and _tells_of_user(history) else ""
 
 
+def is_of_oneself_zh(plain: str) -> bool:
+    """Say whether a Chinese message asks for the user himself."""
+    return bool(_OF_ONESELF_ZH.search(plain))
+
+
 def turns_on_user_zh(plain: str, history: Sequence[tuple[str, str]]) -> str:
     """Say the same of a Chinese message."""
     if _IMPERSONAL_ZH.search(plain) and not _OF_ONESELF_ZH.search(plain):
-        return ""
-    if _WHOSE_ZH.search(plain) and not _OF_ONESELF_ZH.search(plain):
         return ""
     return _TOLD if _tells_of_user(history) else ""
 
@@ -48,8 +51,6 @@ _OF_ONESELF = re.compile(
 )
 _IMPERSONAL_ZH = re.compile(r"怎么|如何|哪里|多久|多长时间|要收费吗")
 _OF_ONESELF_ZH = re.compile(r"我|可以|能不能|需要|还|最多|同时|期间|那|剩")
-# "What is the lowest age" asks for a rule, whoever asks.
-_WHOSE_ZH = re.compile(r"你们|您这|你家|手[续續]费|手續費|谁出|誰出|几岁|幾歲|多大的")
 _TOLD = "asks for the user, who told something"
 
 
