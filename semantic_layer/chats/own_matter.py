@@ -26,9 +26,10 @@ _DEFINED = re.compile(
     rf"(?:the )?{_NAME}|\bthe (?:[\w-]+ )?{_NAME}",
     re.IGNORECASE,
 )
+_POINTS = re.compile(r"(?<!\bis )(?<!\bare )\bthere\b|\b(?:the|here)\b", re.IGNORECASE)
 _OPEN = re.compile(
-    r"(?<!\bis )(?<!\bare )\bthere\b|\b(?:the|here|should|best|better|recommend\w*|suggest\w*"
-    r"|cheap\w*|good|worth|instead|mine|left|still|yet|now|today|tomorrow|tonight)\b",
+    r"\b(?:should|best|better|recommend\w*|suggest\w*|cheap\w*|good|worth|instead|mine|left|still"
+    r"|yet|now|today|tomorrow|tonight)\b",
     re.IGNORECASE,
 )
 _WHERE_TO = re.compile(r"\b(?:to|from|in|via|near|with|by)(?: the)? \W*$", re.IGNORECASE)
@@ -42,7 +43,9 @@ def asks_by_name(text: str) -> bool:
     if len(plain) > _MOST_READ or language_of(plain) == "zh" or not _ASKS.search(plain):
         return False
     lowers = {word.casefold() for word in WORD.findall(plain)}
-    if not words_of("personal").isdisjoint(lowers) or _OPEN.search(_DEFINED.sub("", plain)):
+    if not words_of("personal").isdisjoint(lowers) or _OPEN.search(plain):
+        return False
+    if _POINTS.search(_DEFINED.sub("", plain)):
         return False
     names = [token.surface for token in analyse(plain).tokens if token.name]
     telling = [token for token in analyse(plain).content if not (token.weak or token.name)]
