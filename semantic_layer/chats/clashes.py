@@ -31,7 +31,9 @@ def clash_of(asked: Chat, stored: Chat, here: Left, there: Left) -> str:
     could be small talk: that has no like on the other side.
     """
     for role in ("assistant", "user"):
-        found = close_clash(here.of(role), there.of(role))
+        found = close_clash(
+            here.of(role), there.of(role), (_said(asked, here), _said(stored, there))
+        )
         if found:
             return f"the {role} said another thing: {found}"
     if bool(here.user) != bool(there.user) and not all(map(_told_of, (asked, stored))):
@@ -43,6 +45,11 @@ def clash_of(asked: Chat, stored: Chat, here: Left, there: Left) -> str:
     if ones and others and ones.isdisjoint(others):
         return f"the user asked about {'/'.join(sorted(ones))} / {'/'.join(sorted(others))}"
     return _other_reply(asked, stored) or other_answer(asked, stored)
+
+
+def _said(chat: Chat, left: Left) -> set[str]:
+    """Return the numbers of the user's own lines; an assistant names some to choose from."""
+    return _numbers([*left.user, chat.text])
 
 
 def _other_matter(asked: Chat, stored: Chat, here: Left, there: Left) -> str:
@@ -138,15 +145,29 @@ def _lone(found: set[str], chat: Chat, known: Callable[[list[str]], set[str]]) -
 _START = 3  # letters that forms of a word have in common
 
 
-def close_clash(one: Sequence[str], other: Sequence[str]) -> str:
-    """Name what lines contradict each other in that differ in little else."""
+def close_clash(
+    one: Sequence[str], other: Sequence[str], said: tuple[set[str], set[str]] | None = None
+) -> str:
+    """Name what lines contradict each other in that differ in little else.
+
+    With ``said``, the numbers that each user says anywhere, none of those contradicts.
+    """
     for twin in twins_of(one, other):
         if twin.is_close and twin.difference.conflict:
+            if said is not None and _is_said_elsewhere(twin.one, twin.other, *said):
+                continue
             return twin.difference.conflict
         names = _names([twin.one]) - _words([twin.other]), _names([twin.other]) - _words([twin.one])
         if twin.is_close and all(names):
             return " / ".join("/".join(sorted(side)) for side in names)
     return ""
+
+
+def _is_said_elsewhere(one: str, other: str, here: set[str], there: set[str]) -> bool:
+    """Say whether two lines differ in numbers of which one side says all, if in another line."""
+    numbers, others = _numbers([one]), _numbers([other])
+    own, theirs = numbers - others, others - numbers
+    return bool(own and theirs) and (own <= there or theirs <= here)
 
 
 def replaced(one: Sequence[str], other: Sequence[str]) -> str:
@@ -256,7 +277,20 @@ def _bag(text: str) -> frozenset[str]:
 
 
 def _numbers(lines: Iterable[str]) -> set[str]:
-    return {cardinal(number) for line in lines for number in analyse(line).numbers}
+    return set().union(*map(_numbers_of, lines))
+
+
+@lru_cache(maxsize=16_384)
+def _numbers_of(line: str) -> frozenset[str]:
+    """Return the numbers of a line, 08:12 and 8.12 as one."""
+    times = frozenset(f"{int(hour)}:{minute}" for hour, minute in _CLOCK.findall(line))
+    rest = _CLOCK.sub(" ", line) if times else line
+    return times.union(cardinal(number) for number in analyse(rest).numbers)
+
+
+_CLOCK = re.compile(
+    r"(?<![\d.:£$€¥])([01]?\d|2[0-3])[:.]([0-5]\d)(?![\d.:%]|\s*(?:per|kg|m\b|km|GB))"
+)
 
 
 def _names(lines: Iterable[str]) -> set[str]:

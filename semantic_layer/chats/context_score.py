@@ -2,7 +2,8 @@
 
 Between any two questions that look alike most are not the same; between the last messages of chats
 that agree in all else most are. So the same score means more there, and not each part as much: what
-the assistant said matters less to a question than to a "yes" that takes it up.
+the assistant said matters less to a question than to a "yes" that takes it up. Least of all where
+every message is in other words: there it is an "aside", that only speaks against a hit.
 """
 
 import math
@@ -14,12 +15,14 @@ from typing import Literal
 from semantic_layer.resources import load_json
 
 DATA = "chat_verifier.json"
-Part = Literal["last", "user", "assistant", "offer"]
+Part = Literal["last", "user", "assistant", "offer", "aside"]
 PARTS: tuple[Part, ...] = ("last", "user", "assistant", "offer")
 NAMES = ("least", *PARTS)
 _SURE = 0.9  # from here on a part leaves no doubt
 _LEAST_OFFER = 0.5  # below it a "yes" is to another question
 _LEAST_PART = 0.3  # below it another part is another, for all the rest may be worth
+_LEAST_ASIDE = 0.15
+_LEASTS: Mapping[Part, float] = {"offer": _LEAST_OFFER, "aside": _LEAST_ASIDE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +71,15 @@ class ContextScore:
 
 def is_another(scores: Iterable[tuple[Part, float]]) -> bool:
     """Say whether a part of two chats is surely not the same."""
-    return any(score < (_LEAST_OFFER if part == "offer" else _LEAST_PART) for part, score in scores)
+    return any(score < _LEASTS.get(part, _LEAST_PART) for part, score in scores)
 
 
 def lacks(scores: Iterable[tuple[Part, float]]) -> tuple[float, ...]:
     """Return by how much the log odds of each of `NAMES` fall short of being sure, 0 or more."""
     short = dict.fromkeys(PARTS, 0.0)
     for part, score in scores:
+        if part not in short:
+            continue
         short[part] = max(short[part], _log_odds(_SURE) - _log_odds(score), 0.0)
     return (max(short.values()), *short.values())
 

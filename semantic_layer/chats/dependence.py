@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal
 
 from semantic_layer.chats.organisation import without_us
-from semantic_layer.chats.premises import premises_of
+from semantic_layer.chats.premises import asks_provider, premises_of
 from semantic_layer.chats.small_talk import (
     ENDS_ASKING,
     WORD,
@@ -22,9 +22,14 @@ from semantic_layer.chats.small_talk import (
     words_of,
 )
 from semantic_layer.chats.subjects import names_subject
-from semantic_layer.chats.told import tells_of_us, turns_on_user, turns_on_user_zh
+from semantic_layer.chats.told import (
+    is_of_oneself_zh,
+    tells_of_us,
+    turns_on_user,
+    turns_on_user_zh,
+)
 from semantic_layer.text.analysis import Analysis, analyse
-from semantic_layer.text.script import language_of, normalise
+from semantic_layer.text.script import language_of, normalise, simplified
 from semantic_layer.text.stemming import stem
 
 Kind = Literal[
@@ -261,9 +266,14 @@ def _opening_zh(message: _Message) -> str:
 
 def _statement_zh(message: _Message) -> str:
     asks = bool(ENDS_ASKING.search(message.plain)) or message.analysis.frame
+    asks = asks or bool(_ASKS_ZH.search(simplified(message.plain)))
     return "" if asks or message.plain.startswith(_ORDERS_ZH) else "asks nothing"
 
 
+# Questions are often typed without a mark.
+_ASKS_ZH = re.compile(
+    r"几(?!乎|个都|天都)|多(?:少|大|长|高|远|久|重|快)|谁|什么(?!都|也)|吗|怎么|咋|如何|哪(?!怕|都)|([能可会要是])不\1|有没有"
+)
 _ORDERS_ZH = ("请", "帮", "翻译", "写", "解释", "介绍", "列出", "告诉", "我想", "我要")
 
 
@@ -275,6 +285,14 @@ def _shortness_zh(message: _Message) -> str:
     signs = sum(sign not in _EMPTY_ZH for sign in _HAN.findall(plain)) + 2 * len(message.lowers)
     enough = _ALONE_SIGNS - bool(_OF_ZH.search(plain))
     return f"{signs} telling signs" if signs < enough else ""
+
+
+def _turns_on_user_zh(message: _Message) -> str:
+    """Say so when the answer may turn on what the user told: not a rule of a provider's own."""
+    is_way = "咋" in message.plain
+    if asks_provider(message.plain) and not (is_way or is_of_oneself_zh(message.plain)):
+        return ""
+    return turns_on_user_zh(_of_user(message), message.history)
 
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -311,5 +329,5 @@ _CHINESE: dict[Kind, _Check] = {
     "opening": _opening_zh,
     "answer": _statement_zh,
     "short": _shortness_zh,
-    "personal": lambda message: turns_on_user_zh(_of_user(message), message.history),
+    "personal": _turns_on_user_zh,
 }

@@ -8,7 +8,7 @@ from semantic_layer.chats.context_score import Part
 from semantic_layer.chats.differences import difference, key_of
 from semantic_layer.chats.referred import resolved, words_of_lines
 from semantic_layer.chats.remains import Doubt, Left, lines_of, split_of, twins_of
-from semantic_layer.chats.small_talk import is_empty, sentences
+from semantic_layer.chats.small_talk import core_of, is_empty, reply_of, sentences
 
 _NUM_NEAR = 2  # messages of the user before the last
 _TAKES_UP = frozenset({"reply", "answer"})
@@ -31,12 +31,28 @@ def doubts_of(asked: Chat, stored: Chat, here: Left, there: Left) -> list[Doubt]
     ones, others = _assistants(asked, stored, here.assistant, there.assistant)
     if not _says_the_same(ones, others):
         one, other = resolved(asked.text, ones, others), resolved(stored.text, others, ones)
-        found.append(_doubt("assistant", one, other))
+        found.append(_doubt(_weight_of_answers(asked, stored), one, other))
     if asked.dependence.kind in _TAKES_UP:
         question, stored_question = _last_question(asked.offer), _last_question(stored.offer)
         if question and stored_question and not _says_the_same([question], [stored_question]):
             found.append(_doubt("offer", question, stored_question))
     return found
+
+
+def _weight_of_answers(asked: Chat, stored: Chat) -> Part:
+    """Say what the assistants' words are to the last messages: little where all words are others.
+
+    An answer to the same words is another answer if it is put otherwise; to other words it is not.
+    """
+    if _TAKES_UP.intersection((asked.dependence.kind, stored.dependence.kind)):
+        return "assistant"
+    return "assistant" if _told(asked) & _told(stored) else "aside"
+
+
+def _told(chat: Chat) -> set[str]:
+    """Return what the user said before that tells anything, each message as a whole."""
+    cores = (core_of(text) for role, text in chat.history if role == "user")
+    return {key_of(core) for core in cores if core and not reply_of(core)}
 
 
 def answered_otherwise(one: Chat, other: Chat) -> tuple[list[str], list[str]]:

@@ -22,6 +22,7 @@ from semantic_layer.chats.referents import other_referent
 from semantic_layer.chats.remains import Doubt, IsTalk, Remains, split_of
 from semantic_layer.chats.sides import without_sides
 from semantic_layer.chats.small_talk import sentences
+from semantic_layer.chats.stand_ins import stand_in
 from semantic_layer.chats.subjects import names_subject
 from semantic_layer.outcome import Reason
 from semantic_layer.text.analysis import analyse
@@ -178,6 +179,9 @@ def _fit_referring(asked: Chat, stored: Chat, remains: Remains) -> Fit:
     lone = "" if clash else lone_of(asked, stored, here, there)
     if clash or lone:
         return _refused(texts, clash or lone, remains.unsure if lone else ())
+    instead = stand_in(asked, stored, one, other)
+    if instead:
+        return _refused(texts, f"one thing in the place of another: {instead}")
     doubts = doubts_of(asked, stored, here, there)
     dependence = asked.dependence
     same = (dependence.reply,) * 2 if dependence.reply else texts

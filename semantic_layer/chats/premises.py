@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 
+from semantic_layer.chats.own_matter import asks_by_name, is_at_hand
 from semantic_layer.chats.referred import words_of_lines
 from semantic_layer.chats.small_talk import (
     CLAUSE_ENDS,
@@ -22,7 +23,7 @@ from semantic_layer.chats.subjects import names_subject
 from semantic_layer.chats.told import CLAUSE, states
 from semantic_layer.resources import load_pattern
 from semantic_layer.text.analysis import analyse
-from semantic_layer.text.script import language_of, normalise
+from semantic_layer.text.script import language_of, normalise, simplified
 
 Said = tuple[str, str]
 
@@ -50,15 +51,22 @@ def premises_of(text: str, history: Sequence[Said]) -> tuple[str, ...]:
     """
     if is_too_long(history):
         return (history[0][1],)
-    wanted = words_of_lines([text]) if _asks_provider(text) else None
+    by_name = asks_by_name(text)
+    wanted = words_of_lines([text]) if by_name or asks_provider(text) else None
+    turns = is_at_hand(text) and not asks_provider(text)
     found: list[str] = []
     has_matter = False
     for i, (role, said) in enumerate(history):
         if role == "user":
             has_matter = has_matter or any(map(_brings_matter, _lines(said)))
             answer = history[i + 1][1][:_LONG] if i + 1 < len(history) else ""
-            apart_of = wanted if has_matter else None
-            found += [line for line in _lines(said) if _is_premise(line, answer, apart_of)]
+            apart_of = wanted if has_matter or by_name else None
+            found += [
+                line
+                for line in _lines(said)
+                if _is_premise(line, answer, apart_of, by_name=by_name and not turns)
+                or (by_name and turns and _is_own(line) and not _is_trouble(line))
+            ]
         else:
             asked = history[i - 1][1] if i else ""
             head = said[:_LONG]
@@ -82,23 +90,34 @@ def _lines(said: str) -> tuple[str, ...]:
     return (said,) if len(said) > _LONG else sentences(said)
 
 
-def _is_premise(line: str, answer: str, wanted: frozenset[str] | None) -> bool:
+def _is_premise(
+    line: str, answer: str, wanted: frozenset[str] | None, *, by_name: bool = False
+) -> bool:
     if _is_order(line):
         return True
     if _is_small_talk(line):
         return False
     if _is_told(line):
-        return wanted is None or _is_lasting(line) or not _is_apart(line, answer, wanted)
+        if wanted is None or _is_lasting(line):
+            return True
+        return not _is_apart(line, answer, wanted, is_met=by_name)
     if ENDS_ASKING.search(line):
         return bool(_ASKS_YOU.search(line)) and _num_telling(answer) < _LEAST_MET
     return _num_telling(answer) < _least_met(line)
 
 
-def _is_apart(line: str, answer: str, wanted: frozenset[str]) -> bool:
+def _is_own(line: str) -> bool:
+    """Say whether a user tells of himself, and does not only ask."""
+    words = (word.casefold() for word in WORD.findall(normalise(line)))
+    return _is_told(line) and not words_of("personal").isdisjoint(words)
+
+
+def _is_apart(line: str, answer: str, wanted: frozenset[str], *, is_met: bool = False) -> bool:
     """Say whether a line was dealt with, and tells nothing on the last message's matter."""
     told = [clause for clause in CLAUSE.split(line) if states(clause)]
-    is_met = _num_telling(answer) >= _LEAST_DEALT or _pattern("detail").search(line.casefold())
-    return bool(is_met) and words_of_lines(told).isdisjoint(wanted)
+    is_met = is_met or _num_telling(answer) >= _LEAST_DEALT or not _is_own(line)
+    is_met = is_met or bool(_pattern("detail").search(line.casefold()))
+    return is_met and words_of_lines(told).isdisjoint(wanted)
 
 
 @lru_cache(maxsize=16_384)
@@ -106,7 +125,11 @@ def _brings_matter(line: str) -> bool:
     """Say whether a line asks, orders or complains: what is told then is of that matter."""
     if len(line) > _LONG:
         return False
-    return _asks(line) or bool(analyse(line).frame or _pattern("trouble").search(line.casefold()))
+    return _asks(line) or bool(analyse(line).frame) or _is_trouble(line)
+
+
+def _is_trouble(line: str) -> bool:
+    return bool(_pattern("trouble").search(line.casefold()))
 
 
 def _least_met(line: str) -> int:
@@ -175,8 +198,9 @@ def _is_lasting(line: str) -> bool:
     return bool(_AT_PLACE.search(line) or _pattern("lasting").search(normalise(line).casefold()))
 
 
-def _asks_provider(text: str) -> bool:
-    return bool(_pattern("provider").search(normalise(text).casefold()))
+def asks_provider(text: str) -> bool:
+    """Say whether a message is about a provider's own matters, whoever asks."""
+    return bool(_pattern("provider").search(simplified(normalise(text).casefold())))
 
 
 def _ruled(said: str) -> list[str]:
@@ -220,7 +244,7 @@ def _asks_any_provider(line: str) -> bool:
     """Say whether a line is about a provider's own matters, whoever that is, or small talk."""
     if _is_small_talk(line):
         return True
-    is_own = _pattern("serves").search(line.casefold()) or _asks_provider(_YOU.sub("", line))
+    is_own = _pattern("serves").search(line.casefold()) or asks_provider(_YOU.sub("", line))
     return bool(is_own) and not _names(line)
 
 

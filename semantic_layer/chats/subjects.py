@@ -84,6 +84,12 @@ def _known(name: str) -> frozenset[str]:
     return frozenset(word for kind in kinds for word in set_members("sets.en.txt", kind))
 
 
+def has_name(word: str) -> bool:
+    """Say whether a word is written as a name, and names neither a day nor a language."""
+    no_names = words_of("deictic") | _known("language")
+    return bool(_NAME.match(word)) and word.casefold() not in no_names
+
+
 def _small_start(plain: str) -> str:
     """Write the first letter small, so that capitals are names."""
     return plain[:1].casefold() + plain[1:]

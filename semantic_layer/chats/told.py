@@ -27,6 +27,11 @@ def turns_on_user(plain: str, history: Sequence[tuple[str, str]]) -> str:
     return _TOLD if is_personal and _tells_of_user(history) else ""
 
 
+def is_of_oneself_zh(plain: str) -> bool:
+    """Say whether a Chinese message asks for the user himself."""
+    return bool(_OF_ONESELF_ZH.search(plain))
+
+
 def turns_on_user_zh(plain: str, history: Sequence[tuple[str, str]]) -> str:
     """Say the same of a Chinese message."""
     if _IMPERSONAL_ZH.search(plain) and not _OF_ONESELF_ZH.search(plain):

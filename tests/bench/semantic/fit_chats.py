@@ -44,6 +44,7 @@ _FOLDS = 5
 _MOST_TRAPS = 0.025  # of all traps, served at any threshold
 _RIDGE = 0.02
 _SHOWN = (0.5, 0.6, 0.7, 0.8, 0.9, 0.92, 0.95, 0.98)
+_SETTLED = _SHOWN[-1]  # what rules must give for a hit without a verifier
 
 
 class Talk:
@@ -121,10 +122,12 @@ def judged(pairs: list[ChatPair], judge: Judge, talk: Talk, verifier: PairScorer
         stored, asked = chat_of(pair.one), chat_of(pair.other)
         fit = fit_of(asked, stored, talk)
         entry = Entry("x", "t", "", "m", "f", b"", 0.0, 1.0, text=stored.text)
-        item = judge._weigh(asked.text, Found(1.0, entry, fit=fit))
+        item = judge._weigh(
+            asked.text, Found(1.0, entry, fit=fit), _SETTLED, judge.least_similarity
+        )
         if fit.refers and item.open is not None:
             asked_of.append((pair, list(item.open.parts)))
-        elif fit.refers and item.score >= _SHOWN[-1]:
+        elif fit.refers and item.score >= _SETTLED:
             settled.append(pair)
     wanted = {pair for _, parts in asked_of for _, pair in parts}
     texts = sorted(wanted, key=lambda pair: len(pair[0]) + len(pair[1]))

@@ -36,6 +36,13 @@ def test_an_offer_counts_more_than_what_was_only_said() -> None:
     assert MODEL.of([("offer", 0.3)], "v") < MODEL.of([("assistant", 0.3)], "v")
 
 
+def test_an_aside_only_speaks_against_a_hit() -> None:
+    """What is said to other words costs nothing from .15 on, and is another thing below."""
+    sure = MODEL.of([("user", 0.95)], "v")
+    assert MODEL.of([("user", 0.95), ("aside", 0.2)], "v") == sure
+    assert MODEL.of([("user", 0.95), ("aside", 0.1)], "v") == 0.1
+
+
 def test_score_is_the_offers_own_when_it_is_rather_another() -> None:
     """However sure all else is, a "yes" to another question is another request."""
     assert MODEL.of([("last", 1.0), ("user", 1.0), ("offer", 0.4)], "v") <= 0.4

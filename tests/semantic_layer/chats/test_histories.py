@@ -140,3 +140,34 @@ def test_nothing_is_asked_of_sentences_when_lines_contradict_each_other() -> Non
     fit = fit_of(chat(*TICKET), chat(" ".join(other), *TICKET[1:]), lambda _: None)
     assert fit.score == 0.0
     assert fit.unsure == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            ("A table for 8 on Friday.", "Are all of you adults?", "7 adults and a child."),
+            ("A table on Friday, there are 8 of us.", "All adults?", "One of the 8 is a child."),
+        ),
+        (
+            ("Does my pass hold for the 8.12?", "Yes, above the lowest fare."),
+            ("How much is it on the 08:12?", "15. Have you a pass?", "I have."),
+        ),
+    ],
+)
+def test_numbers_do_not_contradict_when_the_user_says_them_elsewhere_or_otherwise(
+    one: tuple[str, ...], other: tuple[str, ...]
+) -> None:
+    """Who speaks of 8 and of 7 may be the one who speaks of 8 twice; 8.12 is 08:12."""
+    last = "what do we pay for it then?"
+    one, other = (texts if len(texts) % 2 == 0 else (*texts, "Noted.") for texts in (one, other))
+    found = fit_of(chat(*one, last), chat(*other, last))
+    assert found.reason.verdict == "pass", found.reason
+
+
+def test_numbers_contradict_when_an_assistant_names_both_to_choose_from() -> None:
+    """Whichever words he names them in."""
+    one = ("I have a fix.", "Is yours the 1 year or the 2 year fix?", "The 2 year fix.", "Thanks.")
+    other = ("I've got a fix.", "The 1 year or the 2 year one?", "The 1 year fix.", "Thank you.")
+    last = "so what's the charge for it?"
+    assert fit_of(chat(*one, last), chat(*other, last)).score == 0.0
