@@ -65,9 +65,9 @@ class Thresholds:
         beside the seed ones. ``pooled`` gives what was proven of `REFERENCE`; other intents keep
         their distance to it in log odds, but for `AS_SURE`. Without it nothing is proven:
         `PRIORS` are meant for `PRIOR_BUDGET`, and another budget moves each threshold's distance to
-        certainty in proportion. 0 admits equal texts only. Where near questions are traps by ``trap_odds`` (from
-        1) times the odds they were fitted for, a threshold is that of so much less of the budget,
-        at most `UNPROVEN`.
+        certainty in proportion. 0 admits equal texts only. Where near questions are traps by
+        ``trap_odds`` (from 1) times the odds they were fitted for, a threshold is that of so much
+        less of the budget, at most `UNPROVEN`.
         """
         of, priors = own or {}, {**dict.fromkeys(more, DEFAULT_PRIOR), **PRIORS}
 
