@@ -47,6 +47,42 @@ def are_converted(one: Analysis, other: Analysis) -> bool:
     return one.numbers != other.numbers and unmatched(one, other) == ([], [])
 
 
+def converted(one: Analysis, other: Analysis) -> list[tuple[int, int]]:
+    """Return the tokens of spans of time that last just as long ("48 hours", "2 days").
+
+    Indices into both texts' tokens; the number first, then each token of the units.
+    """
+    if one.numbers == other.numbers:
+        return []
+    found = []
+    spans = _spans(other)
+    for i, seconds, units in _spans(one):
+        match = next((span for span in spans if span[1] == seconds), None)
+        if match is None or one.tokens[i].norm == other.tokens[match[0]].norm:
+            continue
+        spans.remove(match)
+        found += [(i, match[0]), *((at, to) for at in units for to in match[2])]
+    return found
+
+
+def _spans(side: Analysis) -> list[tuple[int, float, tuple[int, ...]]]:
+    """Return where each number with a unit of time stands, its seconds, and where its unit does."""
+    found = []
+    for i, token in enumerate(side.tokens[:-1]):
+        value = _value(token.norm) if token.kind == "number" else None
+        at = i + 2 if side.tokens[i + 1].norm in _BETWEEN else i + 1
+        unit = side.tokens[at].norm if at < len(side.tokens) else ""
+        if value is None or unit not in _SECONDS:
+            continue
+        pair = unit + (side.tokens[at + 1].norm if at + 1 < len(side.tokens) else "")
+        last = at + 1 if pair in _LONG_UNITS else at
+        found.append((i, round(value * _SECONDS[unit], 6), tuple(range(i + 1, last + 1))))
+    return found
+
+
+_LONG_UNITS = frozenset({"小时", "分钟", "星期", "礼拜"})
+
+
 def is_time_unit(word: str) -> bool:
     """Say whether a word is a unit of time or half of the day."""
     return word in _SECONDS or word in _HALF_DAYS or word in _TIME_WORDS

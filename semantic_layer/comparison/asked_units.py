@@ -22,11 +22,19 @@ _ZH = (
     ("year", re.compile(r"哪一?年|几几年|什么年份?|何年")),
     ("season", re.compile(r"哪个季节|什么季节")),
 )
+_EN_MANY = re.compile(
+    r"\bhow many (second|minute|hour|day|night|week|month|year)s? "
+    r"(?:does|do|did|will|would|can|should) "
+)
+_ZH_MANY = re.compile(r"(?:几|多少)个?(分钟|小时|天|周|星期|月|年)")
 _OF_A_MOMENT = frozenset({"time", "date", "day"})  # what "when" asks for as often
 
 
 def asked_unit(c: Comparison) -> Finding | None:
     """The day is asked for in one text, the year in the other, or any time at all."""
+    one, other = _many(c.one), _many(c.other)
+    if one and other and one != other:
+        return difference(c, [one], [other])
     one, other = _unit(c.one), _unit(c.other)
     if one == other:
         return None
@@ -35,6 +43,13 @@ def asked_unit(c: Comparison) -> Finding | None:
         return found
     is_narrower = (one or other) not in _OF_A_MOMENT and "when" in (c.one.frame, c.other.frame)
     return replace(found, may_mean_nothing=True) if is_narrower else None
+
+
+def _many(side: Analysis) -> str:
+    """Return the unit of which a text asks how many, "" where it asks for none."""
+    plain = plain_of(side.text)
+    found = (_ZH_MANY if side.language == "zh" else _EN_MANY).search(plain)
+    return "" if found is None else found[1]
 
 
 def _unit(side: Analysis) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
 
+from semantic_layer.comparison.amounts import converted
 from semantic_layer.comparison.order import How, Order, Pair, is_exchange, is_mutual, order_of
 from semantic_layer.text.analysis import Analysis, Token
 from semantic_layer.text.lexicon import Lexicon, chinese, english
@@ -122,6 +123,12 @@ def compare(one: Analysis, other: Analysis, knows_word: KnowsWord | None = None)
     for how, key, alike in likenesses:
         pairs += _matched(one.tokens, other.tokens, pairs, how, key, alike)
         if how == "synonym":
+            used = {p.one for p in pairs}, {p.other for p in pairs}
+            pairs += [
+                Pair(i, j, "synonym")
+                for i, j in converted(one, other)
+                if i not in used[0] and j not in used[1]
+            ]
             pairs += _joined(one.tokens, other.tokens, pairs)
             pairs += _turned(_joined(other.tokens, one.tokens, _turned(pairs)))
     frame_one, only_one = _answered(

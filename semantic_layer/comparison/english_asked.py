@@ -10,6 +10,7 @@ from semantic_layer.comparison.edits import Comparison
 from semantic_layer.comparison.finding import Finding, addition, difference
 from semantic_layer.text.analysis import Analysis
 from semantic_layer.text.script import normalise
+from semantic_layer.text.stemming import stem
 
 _DEGREE = re.compile(
     r"\b(?:too (?=[a-z])(?!please\b|can\b|is\b|are\b|do\b|does\b)|always\b|(?<=which )other\b"
@@ -85,6 +86,21 @@ def named(c: Comparison) -> Finding | None:
     return difference(c, [one[0].strip()], [other[0].strip()])
 
 
+_SUFFERED = re.compile(r"\b(?:get|gets|getting|got|be|being|become) (\w+(?:ed|en|id|de|ught|ld))\b")
+
+
+def suffered(c: Comparison) -> Finding | None:
+    """What one does in one text is done to one in the other ("hire", "get hired as")."""
+    if c.one.language != "en" or c.one.frame != c.other.frame or c.order != "same":
+        return None
+    one, other = (set(map(stem, _SUFFERED.findall(_plain(side)))) for side in (c.one, c.other))
+    same = {c.one.tokens[pair.one].norm for pair in c.pairs}
+    turned = (one ^ other) & same
+    is_active = all(_ACTIVE.search(_plain(side)) for side in (c.one, c.other))
+    return difference(c, one, other) if turned and is_active else None
+
+
+_ACTIVE = re.compile(r"\b(?:i|you|we|to|one|someone|people)\b")
 _KNOWN = re.compile(
     r"\b(?:know|tell|check|see|find out) (?:if|whether|when|that) (?:someone|somebody|anyone"
     r"|anybody|a person|people|they|he|she)\b"

@@ -17,6 +17,7 @@ from semantic_layer.comparison import (
     chinese_asked,
     chinese_order,
     chinese_verbs,
+    compounds,
     english_asked,
     letters,
     literal,
@@ -28,7 +29,7 @@ from semantic_layer.comparison import (
 )
 from semantic_layer.comparison.edits import Comparison
 from semantic_layer.comparison.finding import Finding, Guard
-from semantic_layer.comparison.wording import exchanged_word
+from semantic_layer.comparison.wording import added_phrase, exchanged_word
 from semantic_layer.outcome import Reason
 
 _NEVER = 2.0  # an agreement nothing reaches: such a finding is never certain
@@ -121,6 +122,9 @@ RULES: dict[str, Rule] = {
     "specimen": Rule(english_asked.specimen, 0.0),
     "identifier": Rule(english_asked.identifier, 0.8),
     "named": Rule(english_asked.named, 0.0),
+    "vessel": Rule(compounds.vessel, 0.9),
+    "suffered": Rule(english_asked.suffered, 0.9, 0.9),
+    "lookalikes": Rule(word_guards.lookalikes, 0.8),
     "known": Rule(english_asked.known, _NEVER, 0.0),
 }
 
@@ -159,11 +163,25 @@ def ruling(comparison: Comparison) -> Ruling:
             return Ruling(_veto(found))
         doubts.append(Reason(name, "pass", f"{finding.detail}: left to the verifier"))
     cost = _DOUBT * len(doubts)
+    if _cancel_out(comparison, doubts):
+        cost -= 2 * _DOUBT
     word = exchanged_word(comparison)
     if word is not None:
         doubts.append(Reason("word", "pass", f"{' / '.join(word)}: left to the verifier"))
         cost += _ONE_WORD
+    phrase = added_phrase(comparison)
+    if phrase is not None:
+        doubts.append(Reason("phrase", "pass", f"{phrase}, once only: left to the verifier"))
+        cost += _ONE_WORD
     return Ruling(doubts=tuple(doubts), cost=cost)
+
+
+def _cancel_out(c: Comparison, doubts: list[Reason]) -> bool:
+    """Say whether one text denies the opposite of what the other says ("bad", "not good")."""
+    found = {doubt.check for doubt in doubts}
+    return (
+        found >= {"negation", "polarity"} and abs(c.one.num_negations - c.other.num_negations) == 1
+    )
 
 
 def _veto(found: tuple[str, Rule, Finding]) -> Reason:

@@ -117,8 +117,10 @@ _TIES_BOTH = ("differ", "compar", " vs", "versus", "比较", "区别", "对比",
 
 def _ranks(by_one: Sequence[tuple[int, int]]) -> list[int]:
     """Return the place that each token shared with the other text has there."""
-    wanted = sorted(j for _, j in by_one)
-    return [wanted.index(j) for _, j in by_one]
+    ranks = [0] * len(by_one)
+    for rank, k in enumerate(sorted(range(len(by_one)), key=lambda k: by_one[k][1])):
+        ranks[k] = rank  # of two that share a place there ("log in", "login") the first comes first
+    return ranks
 
 
 def _moved(ranks: Sequence[int]) -> tuple[int, int]:

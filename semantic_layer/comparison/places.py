@@ -1,11 +1,13 @@
 """Places that have several names, and names that another word makes another's. Pure."""
 
+import re
 from functools import cache
 
 from semantic_layer.comparison.edits import Comparison
 from semantic_layer.comparison.finding import Finding, addition
 from semantic_layer.text.analysis import Analysis, Token, analyse
 from semantic_layer.text.lexicon import english
+from semantic_layer.text.script import fold
 
 _QUALIFYING = frozenset({
     "north", "south", "east", "west", "northern", "southern", "eastern",
@@ -32,7 +34,14 @@ def _names(side: Analysis, token: Token, i: int) -> bool:
     before, after = side.tokens[max(0, i - 1) : i], side.tokens[i + 1 : i + 2]
     is_last = bool(before) and before[0].name and not token.free
     is_first = bool(after) and after[0].name and not after[0].free
+    is_first = is_first and not _is_asked_of(side.text, token)
     return is_first or (is_last and token.name)
+
+
+def _is_asked_of(text: str, token: Token) -> bool:
+    """Say whether a verb follows a word, which so belongs to no name ("which city is Oslo")."""
+    pattern = rf"\b{re.escape(token.surface)} (?:is|are|was|were|does|did|has)\b"
+    return bool(re.search(pattern, fold(text)))
 
 
 def share_renamed(one: str, other: str) -> bool:

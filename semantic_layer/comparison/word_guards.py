@@ -51,17 +51,26 @@ def negation(c: Comparison) -> Finding | None:
         return None
     words = c.lexicon.classes["negation"]
     detail = f"{one} / {other} negations"
-    return addition(c, words, detail, may_mean_nothing=not is_like_built(c))
+    is_undone = abs(one - other) == 1 and _opposites(c) is not None
+    return addition(c, words, detail, may_mean_nothing=is_undone or not is_like_built(c))
 
 
 def polarity(c: Comparison) -> Finding | None:
     """A word became its opposite."""
+    found = _opposites(c)
+    if found is None:
+        return None
+    is_undone = abs(c.one.num_negations - c.other.num_negations) == 1  # "bad", "not good"
+    return exchange(c, *found, may_mean_nothing=is_undone or _may_say_otherwise(c, *found))
+
+
+def _opposites(c: Comparison) -> tuple[str, str] | None:
     ones, others = _without_counterparts(c, *_only_words(c))
     in_order = sorted(others)
     for a in sorted(ones):
         for b in in_order:
             if c.lexicon.are_opposites(a, b) or _are_turned(a, b):
-                return exchange(c, a, b, may_mean_nothing=_may_say_otherwise(c, a, b))
+                return a, b
     return None
 
 
@@ -121,6 +130,8 @@ def names(c: Comparison) -> Finding | None:
     for a, b in c.endings:
         if a.name and b.name:
             return exchange(c, a.surface, b.surface, may_mean_nothing=True)
+    if (surnames := _other_surname(c)) is not None:
+        return exchange(c, *surnames)
     one = [token for token in c.only_one if token.name]
     other = [token for token in c.only_other if token.name]
     if not (one and other):
@@ -133,6 +144,38 @@ def names(c: Comparison) -> Finding | None:
     detail = f"{one[0].surface} / {other[0].surface}"
     related = any(_may_be_one(a, b) for a in one for b in other)
     return Finding(detail, True, found.agreement, related or not is_like_built(c))
+
+
+def _other_surname(c: Comparison) -> tuple[str, str] | None:
+    """Find two names that only begin alike behind the same first name ("Paul Simonon")."""
+    places = {pair.one: pair.other for pair in c.pairs}
+    for pair in c.pairs:
+        if pair.how != "derived" or places.get(pair.one - 1, -1) != pair.other - 1:
+            continue
+        a, b = c.one.tokens[pair.one], c.other.tokens[pair.other]
+        first = c.one.tokens[pair.one - 1]
+        short, long = sorted((a.surface.casefold(), b.surface.casefold()), key=len)
+        if a.name and b.name and first.name and long.removeprefix(short) not in _OF_A_PLACE:
+            return a.surface, b.surface
+    return None
+
+
+_OF_A_PLACE = frozenset({"n", "an", "ian", "er", "ese", "ish", "i", "ic", "s"})
+
+
+def lookalikes(c: Comparison) -> Finding | None:
+    """A word gave way to one with letters put in between ("prednisone", "prednisolone")."""
+    if c.one.language != "en" or len(c.only_one) != 1 or len(c.only_other) != 1:
+        return None
+    a, b = (only[0].surface.casefold() for only in (c.only_one, c.only_other))
+    is_alike = a[:_SAME_START] == b[:_SAME_START] and a[-_SAME_END:] == b[-_SAME_END:]
+    is_long = min(len(a), len(b)) >= _LONG_WORD and a.isalpha() and b.isalpha()
+    if not (is_alike and is_long) or abs(len(a) - len(b)) < _PUT_IN:
+        return None
+    return exchange(c, c.only_one[0].norm, c.only_other[0].norm)
+
+
+_SAME_START, _SAME_END, _LONG_WORD, _PUT_IN = 3, 3, 7, 2  # letters; one more is mistyped
 
 
 def _brand(c: Comparison) -> Finding | None:

@@ -21,9 +21,14 @@ _STEPS = 400
 _MARGIN = 0.25  # by which an intent that costs hits must be the likelier
 _ACT_MARGIN = 0.0  # but an act that is taken for a question is worse than a lost hit
 _HOW_TO = re.compile(
-    r"\W*(?:(?:hi|hey|hello|there|please|so|ok|okay|and|but|also|then)\W+)*"
-    r"how (?:do|does|did|can|could|should|would|to)\b"
-    r"|(?!.*(?:帮我|给我|替我)).{0,6}(?:怎么|如何|怎样)",
+    r"\W*(?:(?:i|we|my|our|if|after|when|since|it|there)\b(?!.*\b(?:please|for me)\b)"
+    r"[^.!?]{1,80}[,.;:] ?)?"
+    r"(?:(?:hi|hey|hello|there|please|so|ok|okay|and|but|also|then)\W+)*"
+    r"(?:how (?:do|does|did|can|could|should|would|to)\b"
+    r"|what(?:'s| is| are) the (?:\w+ )?(?:way|process|procedure|steps) (?:to|for|of)\b"
+    r"|what happens (?:if|when)\b|where (?:do|can|should) (?:i|you|we|one)\b)"
+    r"|(?:(?:请问|你好|您好|那)[，, ]*)*(?!.*(?:帮我|给我|替我|帮忙))"
+    r"[^，,。；;！!？?]{0,20}(?:怎么|如何|怎样|在哪里?|去哪里?)(?!样|回事)",
     re.IGNORECASE,
 )
 _HOW_ONE_DOES = re.compile(

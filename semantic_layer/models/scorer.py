@@ -15,6 +15,7 @@ from typing import Any
 from semantic_layer.calibration.settled import UNPROVEN, settled
 from semantic_layer.comparison.case_guards import is_linked_alike
 from semantic_layer.comparison.chinese_order import denies_otherwise, is_fronted
+from semantic_layer.comparison.compounds import is_compound_turned
 from semantic_layer.comparison.edits import Comparison
 from semantic_layer.comparison.wording import num_rewordings
 from semantic_layer.comparison.writing import is_signed_alike
@@ -138,7 +139,7 @@ def _in_place(c: Comparison) -> float:
 
 def is_in_place(c: Comparison) -> bool:
     """Say whether what both say comes in the same order, or in one that says the same."""
-    return c.order == "same" or is_fronted(c) or c.is_mutual
+    return c.order == "same" or is_fronted(c) or c.is_mutual or is_compound_turned(c)
 
 
 def says_nearly_the_same(c: Comparison) -> bool:

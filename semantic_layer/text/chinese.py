@@ -35,6 +35,10 @@ _OPENS_ASKING = re.compile(r"\s*(?:什么|谁)")
 _FROM = re.compile(r"从(?=.{1,12}到)")
 _SAY = re.compile(r"用([\u4e00-\u9fff]{1,4}[语文])怎么[说讲]")
 _WITHIN = re.compile(r"在\s*([a-z][a-z0-9+#. ]*?)\s*(?:中|里面|里)")
+_HOW_MANY = re.compile(
+    r"(?<![有哪这那前每隔第好过])(?:几|多少)个?(?:分钟|小时|天|周|星期|(?<=个)月|年)"
+    r"(?=(?:才|就|可以|内|之内)?[能会可到熟完好])"
+)
 _TOKEN = re.compile(
     r"\d+(?:[.:/-]\d+)*|[A-Za-z]+(?:\+\+|#)?|[\u3400-\u9fff\uf900-\ufaff]|[+*/^=<>%]"
 )
@@ -50,6 +54,7 @@ def analyse_chinese(text: str, payloads: Payloads) -> Analysis:
     """Take a text apart by Chinese rules."""
     lexicon = chinese()
     plain = _any_of("asking").sub(" ", simplified(payloads.rest.casefold()))
+    plain = _HOW_MANY.sub("多久", plain)
     plain = _unify(digits_for_chinese(_FROM.sub("", _WITHIN.sub(r"\1", plain))))
     plain = _SAY.sub(r"翻译成\1", plain)
     frame = next((name for name, pattern in _FRAMES if pattern.search(plain)), "")

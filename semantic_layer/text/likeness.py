@@ -53,6 +53,8 @@ def is_derived(one: Token, other: Token, lexicon: Lexicon) -> bool:
     shared, shorter, longer = _shared_letters(a, b), *sorted((len(a), len(b)))
     if shared < min(_MIN_SHARED_LETTERS, shorter):
         return False
+    if a[shared:] and b[shared:] and a[-1] == b[-1]:
+        return False  # letters put in between make another word ("prednisone", "prednisolone")
     is_turned = are_counterparts(one.surface.casefold(), other.surface.casefold())
     if is_turned or lexicon.are_opposites(a, b) or lexicon.shared_set(a, b):
         return False

@@ -4,7 +4,7 @@ import pytest
 
 from semantic_layer.calibration.settled import SETTLED
 from semantic_layer.comparison.edits import compare
-from semantic_layer.comparison.wording import num_rewordings
+from semantic_layer.comparison.wording import added_phrase, num_rewordings
 from semantic_layer.models.scorer import Scorer
 from semantic_layer.text.analysis import analyse
 
@@ -46,3 +46,21 @@ def test_rules_word_is_worth_less_when_more_is_worded_otherwise(
         Scorer.conservative().score(1.0, compare(analyse(one), analyse(other))) == SETTLED[places]
     )
     assert SETTLED[0] > SETTLED[1] > SETTLED[2]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "phrase"),
+    [
+        ("Can I burn leaves?", "Can I burn leaves during a drought?", "drought"),
+        ("Can I burn leaves?", "Can I burn leaves in the world?", None),
+        ("Can I burn leaves?", "Can you burn leaves with a permit?", None),
+        ("Where is the toilet?", "Sorry to bother you, where is the toilet?", None),
+        ("可以烧树叶吗", "干旱时可以烧树叶吗", None),
+    ],
+)
+def test_phrase_that_narrows_is_named_when_all_else_is_the_same(
+    one: str, other: str, phrase: str | None
+) -> None:
+    """A question of some is not one of all; a verifier takes them for the same too often."""
+    for pair in ((one, other), (other, one)):
+        assert added_phrase(compare(*map(analyse, pair))) == phrase

@@ -27,6 +27,11 @@ SPECIAL = [
     ("帮我给妈妈转三百块", "transactional"),
     ("book me a table and tell me how to get there", "transactional"),
     ("I'd like to cancel the order I placed this morning", "transactional"),
+    ("wire 250 to the plumber", "transactional"),
+    ("把昨天那单退了吧", "transactional"),
+    ("给房东汇两千块钱", "transactional"),
+    ("今晚七点订个三人位", "transactional"),
+    ("订一张票，怎么去机场", "transactional"),
 ]
 ORDINARY = [
     "How does Today show differ from Good Morning America?",
@@ -47,6 +52,10 @@ ORDINARY = [
     "how to reset the password on a router",
     "请问如何取消健身房会员",
     "为什么天空是蓝色的？",
+    "I'm moving abroad, how do I cancel my gym membership?",
+    "What's the process for cancelling an order?",
+    "闹钟在新手机上怎么设置",
+    "自动续费在哪里取消",
 ]
 PLANTS = ["is my plant thirsty", "the leaves of my fern turn brown", "how often to water a cactus"]
 
