@@ -64,7 +64,7 @@ class CompiledJoint:
         """
         reads = [read for pair in pairs for read in pair]
         texts = (_Text * len(reads))(
-            *((r.states.data_ptr(), r.ids.data_ptr(), len(r.ids)) for r in reads)
+            *(_Text(r.states.data_ptr(), r.ids.data_ptr(), len(r.ids)) for r in reads)
         )
         scores = (ctypes.c_float * len(pairs))()
         longest = max(len(one.ids) + len(other.ids) for one, other in pairs)
