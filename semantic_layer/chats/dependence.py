@@ -265,8 +265,8 @@ def _opening_zh(message: _Message) -> str:
 
 
 def _statement_zh(message: _Message) -> str:
-    asks = bool(ENDS_ASKING.search(message.plain)) or message.analysis.frame
-    asks = asks or bool(_ASKS_ZH.search(simplified(message.plain)))
+    has_mark = bool(ENDS_ASKING.search(message.plain))
+    asks = has_mark or bool(_ASKS_ZH.search(simplified(message.plain)) or message.analysis.frame)
     return "" if asks or message.plain.startswith(_ORDERS_ZH) else "asks nothing"
 
 

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from semantic_layer.chats.chat import Chat, Said
 from semantic_layer.chats.differences import key_of
 from semantic_layer.chats.referred import words_of_lines
-from semantic_layer.chats.small_talk import core_of, reply_of
+from semantic_layer.chats.small_talk import core_of, reply_of, sentences
 
 _TAKES_UP = frozenset({"reply", "answer"})
 _LEAST_OWN = 2  # words of an assistant's message that the other chat lacks
@@ -29,18 +29,17 @@ def stand_in(asked: Chat, stored: Chat, one: Sequence[Said], other: Sequence[Sai
     keys, other_keys = ([(role, key_of(text)) for role, text in side] for side in (mine, yours))
     if not any(role == "user" and not reply_of(key) for role, key in set(keys) & set(other_keys)):
         return ""
-    known, other_known = _words(mine, asked), _words(yours, stored)
-    takes_up = asked.dependence.kind in _TAKES_UP
     blocks = SequenceMatcher(None, keys, other_keys, autojunk=False).get_opcodes()
     for tag, i1, i2, j1, j2 in blocks:
-        for role in ("user", "assistant") if tag == "replace" else ():
+        if tag != "replace":
+            continue
+        for role in ("user", "assistant"):
             own, others = _of(role, mine[i1:i2]), _of(role, yours[j1:j2])
-            is_user = role == "user"
-            own, others = (
-                own - (others if is_user else other_known),
-                others - (own if is_user else known),
-            )
-            least = _LEAST_OWN if role == "assistant" and not takes_up else 1
+            own, others = own - others, others - own
+            least = 1
+            if role == "assistant" and own and others:
+                own, others = own - _words(yours, stored), others - _words(mine, asked)
+                least = 1 if asked.dependence.kind in _TAKES_UP else _LEAST_OWN
             if min(len(own), len(others)) >= least and len(own) + len(others) > _LEAST_OWN:
                 return " / ".join("/".join(sorted(side)[:_MOST_SHOWN]) for side in (own, others))
     return ""
@@ -53,8 +52,8 @@ def _telling(history: Iterable[Said]) -> list[Said]:
 
 
 def _words(said: Iterable[Said], chat: Chat) -> frozenset[str]:
-    return words_of_lines([*(text for _, text in said), chat.text])
+    return words_of_lines([*(line for _, text in said for line in sentences(text)), chat.text])
 
 
 def _of(role: str, said: Iterable[Said]) -> frozenset[str]:
-    return words_of_lines([text for by, text in said if by == role])
+    return words_of_lines([line for by, text in said if by == role for line in sentences(text)])
