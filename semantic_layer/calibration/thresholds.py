@@ -29,8 +29,6 @@ PRIOR_BUDGET = 0.01
 DEFAULT_PRIOR = 0.95
 Start = Literal["fitted", "proven"]
 REFERENCE = "general"  # the intent whose threshold is fitted
-# Measured (held-out authored, Quora, LCQMC; 1,180 pairs): of one score no likelier wrong than it.
-AS_SURE = frozenset({"factual"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +61,11 @@ class Thresholds:
 
         ``own`` are the budgets of intents that have another one, ``more`` the names of intents
         beside the seed ones. ``pooled`` gives what was proven of `REFERENCE`; other intents keep
-        their distance to it in log odds, but for `AS_SURE`. Without it nothing is proven:
-        `PRIORS` are meant for `PRIOR_BUDGET`, and another budget moves each threshold's distance to
-        certainty in proportion. 0 admits equal texts only. Where near questions are traps by
-        ``trap_odds`` (from 1) times the odds they were fitted for, a threshold is that of so much
-        less of the budget, at most `UNPROVEN`.
+        their distance to it in log odds. Without it nothing is proven: `PRIORS` are meant for
+        `PRIOR_BUDGET`, and another budget moves each threshold's distance to certainty in
+        proportion. 0 admits equal texts only. Where near questions are traps by ``trap_odds`` (from
+        1) times the odds they were fitted for, a threshold is that of so much less of the budget,
+        at most `UNPROVEN`.
         """
         of, priors = own or {}, {**dict.fromkeys(more, DEFAULT_PRIOR), **PRIORS}
 
@@ -76,8 +74,6 @@ class Thresholds:
                 return _among_traps(prior, share, pooled, trap_odds)
             return _moved(prior, share, pooled)
 
-        if pooled is not None:
-            priors |= dict.fromkeys(AS_SURE, PRIORS[REFERENCE])
         return cls(
             priors={i: moved(prior, of.get(i, budget)) for i, prior in priors.items()},
             default=moved(DEFAULT_PRIOR, budget),
@@ -126,11 +122,6 @@ class Thresholds:
 def distance(prior: float) -> float:
     """Return how far an intent's prior lies above that of `REFERENCE`, in log odds."""
     return log_odds(prior) - log_odds(PRIORS[REFERENCE])
-
-
-def distance_of(intent: str) -> float:
-    """Return how far an intent's threshold lies above that of `REFERENCE`, in log odds."""
-    return 0.0 if intent in AS_SURE else distance(PRIORS.get(intent, DEFAULT_PRIOR))
 
 
 def _among_traps(prior: float, budget: float, pooled: PooledThresholds, odds: float) -> float:

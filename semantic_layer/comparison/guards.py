@@ -29,6 +29,7 @@ from semantic_layer.comparison import (
 )
 from semantic_layer.comparison.edits import Comparison
 from semantic_layer.comparison.finding import Finding, Guard
+from semantic_layer.comparison.word_guards import is_undone
 from semantic_layer.comparison.wording import added_phrase, exchanged_word
 from semantic_layer.outcome import Reason
 
@@ -177,11 +178,8 @@ def ruling(comparison: Comparison) -> Ruling:
 
 
 def _cancel_out(c: Comparison, doubts: list[Reason]) -> bool:
-    """Say whether one text denies the opposite of what the other says ("bad", "not good")."""
-    found = {doubt.check for doubt in doubts}
-    return (
-        found >= {"negation", "polarity"} and abs(c.one.num_negations - c.other.num_negations) == 1
-    )
+    """Say whether a denial and an opposite are open that take each other back."""
+    return {doubt.check for doubt in doubts} >= {"negation", "polarity"} and is_undone(c)
 
 
 def _veto(found: tuple[str, Rule, Finding]) -> Reason:

@@ -51,8 +51,18 @@ def negation(c: Comparison) -> Finding | None:
         return None
     words = c.lexicon.classes["negation"]
     detail = f"{one} / {other} negations"
-    is_undone = abs(one - other) == 1 and _opposites(c) is not None
-    return addition(c, words, detail, may_mean_nothing=is_undone or not is_like_built(c))
+    return addition(c, words, detail, may_mean_nothing=is_undone(c) or not is_like_built(c))
+
+
+def is_undone(c: Comparison) -> bool:
+    """Say whether one text denies the opposite of what the other says ("bad", "not good")."""
+    if abs(c.one.num_negations - c.other.num_negations) != 1:
+        return False
+    found = _opposites(c)
+    denials = c.lexicon.classes["negation"]
+    return found is not None and not any(
+        word in denials or (not word.isascii() and not denials.isdisjoint(word)) for word in found
+    )
 
 
 def polarity(c: Comparison) -> Finding | None:
@@ -60,8 +70,8 @@ def polarity(c: Comparison) -> Finding | None:
     found = _opposites(c)
     if found is None:
         return None
-    is_undone = abs(c.one.num_negations - c.other.num_negations) == 1  # "bad", "not good"
-    return exchange(c, *found, may_mean_nothing=is_undone or _may_say_otherwise(c, *found))
+    may_mean_nothing = is_undone(c) or _may_say_otherwise(c, *found)
+    return exchange(c, *found, may_mean_nothing=may_mean_nothing)
 
 
 def _opposites(c: Comparison) -> tuple[str, str] | None:

@@ -30,9 +30,10 @@ from semantic_layer.calibration.binomial import interval, upper_bound
 from semantic_layer.calibration.pooled import DATA, PooledThresholds, log_odds, shifted
 from semantic_layer.calibration.settled import UNPROVEN
 from semantic_layer.calibration.thresholds import (
+    DEFAULT_PRIOR,
     PRIORS,
     Thresholds,
-    distance_of,
+    distance,
 )
 from semantic_layer.calibration.walk import grid
 from semantic_layer.decision import Judge
@@ -63,7 +64,7 @@ def common_scores(rows: Sequence[Scored], intents: Sequence[str]) -> np.ndarray:
     """Return the scores as if all were of one intent."""
     return np.array(
         [
-            shifted(row.score, -distance_of(intent))
+            shifted(row.score, -distance(PRIORS.get(intent, DEFAULT_PRIOR)))
             for row, intent in zip(rows, intents, strict=True)
         ]
     )

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semantic_layer.calibration.pooled import PooledThresholds
 from semantic_layer.calibration.settled import SETTLED, UNPROVEN, settled_from
 from semantic_layer.calibration.thresholds import (
     PRIOR_BUDGET,
@@ -54,16 +53,6 @@ def test_rules_are_taken_at_their_word_when_the_budget_allows() -> None:
     assert scores == [UNPROVEN, UNPROVEN, SETTLED[1], SETTLED[1], SETTLED[0], 1.0]
     own = Thresholds.unproven(0.02, {"code": 0.01, "creative": 0.0})
     assert [own.of(name) for name in ("general", "code", "creative")] == [UNPROVEN, SETTLED[1], 1]
-
-
-def test_factual_needs_no_more_than_general_when_scores_were_fitted() -> None:
-    """Of one score both were wrong as often; code keeps its distance."""
-    pooled = PooledThresholds("x", [(0.01, 0.8)])
-    thresholds = Thresholds.within(0.01, pooled=pooled)
-    assert thresholds.of("factual") == thresholds.of("general") == pytest.approx(0.8)
-    assert thresholds.of("code") > 0.8
-    strict = Thresholds.within(0.01, pooled=pooled, trap_odds=4.0)
-    assert strict.of("factual") == strict.of("general")
 
 
 def test_intent_has_its_own_prior_when_it_has_its_own_budget() -> None:
