@@ -179,7 +179,7 @@ class Judge:
         if veto is not None and not self._may_be_same(veto, asked, stored, found, least):
             return Weighed(found, 0.0, (veto,))
         comparison = compare(analyse(asked), analyse(stored), self._knows_word)
-        ruled = self._rule(comparison)
+        ruled = self._rule(comparison, goes_on=fit is not None and fit.refers)
         if ruled.veto is not None:
             return Weighed(found, 0.0, (*before, ruled.veto))
         reasons = (*before, *(ruled.doubts or (Reason("guards", "pass"),)))
@@ -207,9 +207,11 @@ class Judge:
         is_near = found.similarity >= self._scorer.least_similarity - _RENAMED
         return is_near and share_renamed(asked, stored)
 
-    def _rule(self, comparison: Comparison) -> Ruling:
+    def _rule(self, comparison: Comparison, *, goes_on: bool) -> Ruling:
         """Take every finding for a veto where there is no verifier to read what is open."""
-        return Ruling(first_veto(comparison)) if self._verifier is None else ruling(comparison)
+        if self._verifier is None:
+            return Ruling(first_veto(comparison))
+        return ruling(comparison, goes_on=goes_on)
 
     def _may_be_turned(self, comparison: Comparison) -> bool:
         """Say whether words stand elsewhere, which a verifier can read and rules cannot."""

@@ -155,8 +155,11 @@ class Ruling:
     cost: float = 0.0
 
 
-def ruling(comparison: Comparison) -> Ruling:
-    """Return what guards say where a verifier is to be asked."""
+def ruling(comparison: Comparison, *, goes_on: bool = False) -> Ruling:
+    """Return what guards say where a verifier is to be asked.
+
+    In texts that ``goes_on`` from a history a phrase may repeat what was said there.
+    """
     doubts = []
     for found in findings(comparison):
         name, rule, finding = found
@@ -170,7 +173,7 @@ def ruling(comparison: Comparison) -> Ruling:
     if word is not None:
         doubts.append(Reason("word", "pass", f"{' / '.join(word)}: left to the verifier"))
         cost += _ONE_WORD
-    phrase = added_phrase(comparison)
+    phrase = None if goes_on else added_phrase(comparison)
     if phrase is not None:
         doubts.append(Reason("phrase", "pass", f"{phrase}, once only: left to the verifier"))
         cost += _ONE_WORD
