@@ -3,7 +3,7 @@
 Nobody samples complaints, so each is held against all hits since the one before, as if those that
 nobody complained of had been right; what is proven so is proven the more of what was wrong. `drift`
 asks whether it is so of late, and so often that it must be very sure; this asks it once, of all
-that was served, and is as sure with a fifteenth of the capital: a sixth to a quarter fewer wrong
+that was served, and is as sure with a fifteenth of the capital: a tenth to a quarter fewer wrong
 answers are served until an intent that was bad from the start is noticed.
 
 Source: Waudby-Smith and Ramdas (2024) with Ville's inequality (1939), as `betting`: the capital of
