@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from gateway.backends.prompt_reader import PromptReader
 from gateway.backends.tokenizer import Tokenizer
 from gateway.errors import ContextTooLong
+from prefix_layer import Ready
 
 CONTEXT = 8_192
+READY = Ready("", "any", CONTEXT, 49_152, "float32", "cpu", 16, 512)
 HUGE = "pebble " * 150_000
 TEXTS = st.text(max_size=200) | st.sampled_from(["     " * 40, "a" * 200, "\t" * 90, "가각" * 50])
 
@@ -40,8 +42,8 @@ def test_long_text_has_the_ids_of_its_parts(tokenizer: Tokenizer) -> None:
 
 def test_prompt_is_refused_unread_when_it_cannot_fit(tokenizer: Tokenizer) -> None:
     """Its size is told as far as it is known."""
-    with pytest.raises(ContextTooLong, match="has at least 12963 tokens"):
-        PromptReader(tokenizer).read(chat(("user", HUGE)), b"", CONTEXT)
+    with pytest.raises(ContextTooLong, match="the prompt has at least 12963;"):
+        PromptReader(tokenizer).read(chat(("user", HUGE)), b"", READY)
 
 
 def test_prompt_is_refused_unread_when_it_has_more_messages_than_tokens_fit(
@@ -49,12 +51,12 @@ def test_prompt_is_refused_unread_when_it_has_more_messages_than_tokens_fit(
 ) -> None:
     """Each that says something is a token at least."""
     body = chat(*[("user", "a")] * CONTEXT)
-    with pytest.raises(ContextTooLong, match="has at least 8192 tokens"):
-        PromptReader(tokenizer).read(body, b"", CONTEXT)
+    with pytest.raises(ContextTooLong, match="the prompt has at least 8192;"):
+        PromptReader(tokenizer).read(body, b"", READY)
 
 
 def test_prompt_is_read_when_its_template_may_leave_out_what_is_long(tokenizer: Tokenizer) -> None:
     """Some drop what an assistant thought; what is not known to be shown is not counted."""
     body = chat(("user", "hi"), ("assistant", HUGE[:700_000]), ("user", "go on"))
-    _, prompt = PromptReader(tokenizer).read(body, b"", CONTEXT)
+    _, prompt = PromptReader(tokenizer).read(body, b"", READY)
     assert len(prompt.token_ids) > CONTEXT
