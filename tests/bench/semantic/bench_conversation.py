@@ -54,15 +54,23 @@ def query(chat: Sequence[Message]) -> CacheQuery:
 
 
 def cache_of(
-    embedder: ThreadedEmbedder, scorer: Scorer, verifier: Verifier, budget: float = BUDGET
+    embedder: ThreadedEmbedder,
+    scorer: Scorer,
+    verifier: Verifier,
+    budget: float = BUDGET,
+    **more: Any,
 ) -> SemanticCache:
-    """Return an empty cache that decides as a gateway does that has learnt nothing yet."""
+    """Return an empty cache that decides as a gateway does that has learnt nothing yet.
+
+    ``more`` are other arguments of `SemanticCache`: without ``detect`` intents are told by words.
+    """
     cache = SemanticCache(
         store=MemoryResponseStore(),
         index=MemoryVectorIndex(embedder.dim),
         embedder=embedder,
         scorer=scorer,
         verifier=verifier,
+        **more,
     )
     pooled = PooledThresholds.matching(cache.scorer)
     cache.retune(Thresholds.within(budget, pooled=pooled), {})

@@ -26,20 +26,17 @@ from semantic_layer import (
     CacheQuery,
     Hit,
     IntentClassifier,
-    MemoryResponseStore,
-    MemoryVectorIndex,
-    PooledThresholds,
     Scorer,
     SemanticCache,
     ThreadedEmbedder,
     ThreadedVerifier,
-    Thresholds,
     load_encoder,
     load_verifier,
 )
 from semantic_layer.intents.intent_learning import IntentTeacher
 from semantic_layer.policy import CachePolicy
 from tests.bench.bench_semantic import interval
+from tests.bench.semantic.bench_conversation import cache_of
 
 UNSEEN = Path(__file__).parent / "unseen"
 PATIENT = CachePolicy(verify_deadline_s=60.0, embed_deadline_s=60.0)
@@ -57,18 +54,8 @@ class Parts:
 
     def cache(self) -> SemanticCache:
         """Return an empty cache at the thresholds a gateway begins with."""
-        cache = SemanticCache(
-            store=MemoryResponseStore(),
-            index=MemoryVectorIndex(self.embedder.dim),
-            embedder=self.embedder,
-            scorer=self.scorer,
-            verifier=self.verifier,
-            detect=self.detect,
-            policy=PATIENT,
-        )
-        pooled = PooledThresholds.matching(cache.scorer)
-        cache.retune(Thresholds.within(self.budget, pooled=pooled), {})
-        return cache
+        parts = (self.embedder, self.scorer, self.verifier, self.budget)
+        return cache_of(*parts, detect=self.detect, policy=PATIENT)
 
 
 def query(side: str | list[dict[str, str]]) -> CacheQuery:

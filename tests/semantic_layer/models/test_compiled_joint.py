@@ -1,5 +1,7 @@
 """The compiled upper half of a joint encoder beside torch's: the same scores, or not at all."""
 
+import shutil
+
 import pytest
 import torch
 
@@ -48,8 +50,9 @@ def both() -> tuple[CompiledJoint, TorchJoint]:
     begun, _ = plain.begin(pairs((5, 7), (9, 4)))
     plain.upper = stacked(random_layers(), SHAPE, begun)
     compiled = compiled_joint(tensors(), plain.upper)
-    if compiled is None:
+    if compiled is None and shutil.which("cc") is None:
         pytest.skip("no C compiler here")
+    assert compiled is not None, "a compiler is here, and the loops did not compile"
     return compiled, plain
 
 

@@ -1,5 +1,6 @@
 """Compiled encoder layers beside torch's: the same numbers, alone, side by side, or not at all."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -61,8 +62,9 @@ def compiled() -> CompiledLayers:
     layers = compiled_layers(
         random_layers(), [even] * 3, SHAPE.num_heads, SHAPE.norm_eps, SHAPE.max_positions
     )
-    if layers is None:
+    if layers is None and shutil.which("cc") is None:
         pytest.skip("no C compiler here")
+    assert layers is not None, "a compiler is here, and the loops did not compile"
     return layers
 
 
@@ -141,8 +143,9 @@ def test_product_equals_torch_when_sizes_are_odd(rows: int, num_out: int, num_in
     """What is filled up to whole tiles is cut off again."""
     weight, bias, x = torch.randn(num_out, num_in), torch.randn(num_out), torch.randn(rows, num_in)
     product = compiled_product(weight, bias)
-    if product is None:
+    if product is None and shutil.which("cc") is None:
         pytest.skip("no C compiler here")
+    assert product is not None, "a compiler is here, and the loops did not compile"
     wanted = functional.linear(x, weight, bias)
     assert product(x).shape == (rows, num_out)
     assert torch.allclose(product(x), wanted, atol=0.02 * float(wanted.abs().max() + 1))
